@@ -1,0 +1,51 @@
+# `make test` and `make reproduce` do all the set-up themselves; they need Python 3.11+, make and a C compiler.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11 python,\
+  $(shell command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+
+.PHONY: setup test quick check bench reproduce clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make setup      create .venv and install (skipped when nothing changed)"
+	@echo "make test       all tests"
+	@echo "make quick      the fast tests, about a minute"
+	@echo "make check      format, lint, types, import direction"
+	@echo "make bench      speed, as ratios against a peer and a limit"
+	@echo "make reproduce  the paper"
+
+setup: $(STAMP)
+
+# The stamp carries the checksum of what was installed, so that a changed file installs anew and a touched one does not.
+$(STAMP): pyproject.toml constraints.txt
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "whatwhere needs Python 3.11 or later; none was found on PATH (tried python3, python3.14 ... python3.11, python)." >&2; \
+	  echo "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 2; fi
+	@if [ -f $(STAMP) ] && cat pyproject.toml constraints.txt | cksum | cmp -s - $(STAMP); then touch $(STAMP); else \
+	  echo "Setting up $(VENV) (once; a few minutes)" && \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[hf,track,dev]" && \
+	  cat pyproject.toml constraints.txt | cksum > $(STAMP); fi
+
+test: setup
+	$(BIN)/python -m pytest
+
+quick: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+reproduce: setup
+	$(BIN)/whatwhere reproduce --out reproduction
+
+clean:
+	rm -rf $(VENV)

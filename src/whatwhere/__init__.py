@@ -1,0 +1,43 @@
+"""Does an attention head look at *where* a token stands, or at *what* it is?
+
+The public face is small and reads like the paper; each name is imported when it is first used, so that
+``import whatwhere`` and ``whatwhere --help`` stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "NumberTask": "whatwhere.tasks.number",
+    "LetterTask": "whatwhere.tasks.letter",
+    "Batch": "whatwhere.tasks.batch",
+    "load": "whatwhere.zoo.load",
+    "trace": "whatwhere.model.trace",
+    "score": "whatwhere.heads.scores",
+    "WhatwhereError": "whatwhere.errors",
+}
+
+__all__ = ["Batch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "score", "trace"]
+
+if TYPE_CHECKING:
+    from whatwhere.errors import WhatwhereError
+    from whatwhere.heads.scores import score
+    from whatwhere.model.trace import trace
+    from whatwhere.tasks.batch import Batch
+    from whatwhere.tasks.letter import LetterTask
+    from whatwhere.tasks.number import NumberTask
+    from whatwhere.zoo.load import load
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'whatwhere' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,5 @@
+"""``python -m whatwhere`` is the ``whatwhere`` command."""
+
+from whatwhere.cli import main
+
+main()

@@ -1,0 +1,68 @@
+"""Where the commands write: results on stdout, everything else (progress, notes, errors) on stderr.
+
+So ``whatwhere ... --json > file`` always holds the result and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def complain(message: str) -> None:
+    """Prints an error; text from outside is escaped, so that names cannot style or steer the terminal."""
+    err.print(f"[bold red]whatwhere:[/bold red] {escape(_printable(message))}", soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """Prints a remark on stderr."""
+    err.print(escape(_printable(message)), style="dim", soft_wrap=True)
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Prints one JSON object on stdout; undefined numbers become null, as JSON has no NaN."""
+    print(json.dumps(_finite(result), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def progress() -> Progress:
+    """A progress bar with an estimate of the time left, on stderr; it stays silent where there is no terminal."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        disable=not err.is_terminal,
+    )
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value

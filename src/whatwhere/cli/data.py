@@ -1,0 +1,9 @@
+"""``whatwhere data``."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""

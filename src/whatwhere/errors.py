@@ -1,0 +1,27 @@
+"""The one kind of error that a user can cause, and mend.
+
+A message says what was expected, what arrived and what to do. The command line prints it and ends with exit code 2;
+any other exception is a defect of ours and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class WhatwhereError(ValueError):
+    """A user's mistake, or a state of the machine that the user can mend (a full disk, a damaged file)."""
+
+
+class MissingExtraError(WhatwhereError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: the module that could not be imported.
+        extra: the extra of this package that brings it.
+        purpose: what it is needed for, as the end of a sentence.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{package} is needed {purpose}, and it is not installed. "
+            f"Install it with: pip install 'whatwhere[{extra}]'"
+        )

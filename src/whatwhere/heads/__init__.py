@@ -1,0 +1,1 @@
+"""From a trace to what a head does: scores, entropy, purity."""

@@ -1,0 +1,1 @@
+"""Tokens to logits, and the trace of what attention did on the way."""

@@ -1,0 +1,1 @@
+"""The theorems, as weights that run and bounds that are checked."""
