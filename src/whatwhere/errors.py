@@ -22,6 +22,5 @@ class MissingExtraError(WhatwhereError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{package} is needed {purpose}, and it is not installed. "
-            f"Install it with: pip install 'whatwhere[{extra}]'"
+            f"{package} is needed {purpose}, and it is not installed. Install it with: pip install 'whatwhere[{extra}]'"
         )

@@ -98,9 +98,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
             f"{what} at {path} is not valid JSON ({error}); it may be damaged. Restore it, or make it anew."
         ) from error
     if not isinstance(content, dict):
-        raise WhatwhereError(
-            f"{what} at {path} should hold a JSON object, and it holds a {type(content).__name__}."
-        )
+        raise WhatwhereError(f"{what} at {path} should hold a JSON object, and it holds a {type(content).__name__}.")
     return content
 
 
@@ -146,9 +144,7 @@ def read_csv(path: Path, what: str, columns: Sequence[str]) -> list[dict[str, st
     return rows
 
 
-def save_tensors(
-    path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None
-) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
     """Writes arrays as safetensors with a checksum of their names, kinds, shapes and bytes."""
     from safetensors.numpy import save
 

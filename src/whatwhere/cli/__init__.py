@@ -38,9 +38,7 @@ def _version(wanted: bool) -> None:
     epilog="Start with: [bold]whatwhere data number --show 2[/bold], then [bold]whatwhere heads number[/bold]."
 )
 def whatwhere(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version."
-    ),
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Does an attention head look at [bold]where[/bold] a token stands, or at [bold]what[/bold] it is?"""
     del version

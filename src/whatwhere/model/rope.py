@@ -1,4 +1,4 @@
-"""Rotary position embedding: the one place where positions enter the model (paper, Appendix "Transformer preliminaries").
+"""Rotary position embedding: the one place where positions enter the model (Appendix "Transformer preliminaries").
 
 A head of width d holds d/2 planes. Plane k (the paper counts from 1, arrays from 0) turns by ``g_k`` radians per
 position, ``g_k = base^(-2(k-1)/d)``: ID 1 is the fastest (one radian), the last the slowest. With ``R^p`` the rotation
@@ -77,9 +77,7 @@ class Rotation:
             return rotated.unflatten(-1, (-1, 2))
         return rotated.unflatten(-1, (2, -1)).transpose(-1, -2)
 
-    def turn(
-        self, x: Float[Tensor, "*any d_head"], by: Float[Tensor, "..."] | Tensor
-    ) -> Float[Tensor, "*out d_head"]:
+    def turn(self, x: Float[Tensor, "*any d_head"], by: Float[Tensor, "..."] | Tensor) -> Float[Tensor, "*out d_head"]:
         """Rotates each vector of ``x`` by ``by`` positions (``R^by x``); the two broadcast.
 
         Args:

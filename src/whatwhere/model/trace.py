@@ -6,7 +6,7 @@ content-by-position matrix of one query at position n,
     M[a, p] = scale * k_a . R^(n-p) q_n,
 
 the logit that the content of position ``a`` would get if it stood at position ``p``. Its diagonal is the logits that
-enter the softmax; its off-diagonal entries answer "what if these two keys changed places", with no further forward pass.
+enter the softmax; the rest answers "what if these two keys changed places", with no further forward pass.
 
 Trained models, hand-built heads and other people's models all yield this object, so each analysis is written once.
 Axes: batch, head, query, key (or content and place for the two axes of M), d_head, plane.
@@ -41,7 +41,7 @@ class LayerTrace:
     """Before rotation, for every position."""
     rotation: Rotation
     scale: float
-    """The number that multiplies the dot product: 1/sqrt(d_head) in our model (the paper's definition leaves it out)."""
+    """What multiplies the dot product: 1/sqrt(d_head) in our model (the paper's definition leaves it out)."""
     query_positions: Int[Tensor, "query"]
     """Where each query stands; keys stand at 0 .. key-1."""
     visible: Bool[Tensor, "query key"]
