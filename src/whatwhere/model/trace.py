@@ -6,7 +6,9 @@ content-by-position matrix of one query at position n,
     M[a, p] = scale * k_a . R^(n-p) q_n,
 
 the logit that the content of position ``a`` would get if it stood at position ``p``. Its diagonal is the logits that
-enter the softmax; the rest answers "what if these two keys changed places", with no further forward pass.
+enter the softmax; the rest answers "what if these two keys changed places", with no further forward pass. As a function
+of the place, every row of M is a sum of waves with the frequencies of the rotation; :meth:`LayerTrace.amplitudes` times
+:meth:`LayerTrace.waves` is M, or any block of it.
 
 Trained models, hand-built heads and other people's models all yield this object, so each analysis is written once.
 Axes: batch, head, query, key (or content and place for the two axes of M), d_head, plane.
@@ -15,7 +17,7 @@ Axes: batch, head, query, key (or content and place for the two axes of M), d_he
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -65,9 +67,36 @@ class LayerTrace:
 
     def content_by_position(self, query: int) -> Float[Tensor, "batch head content place"]:
         """The matrix M of one query (an index into ``query_positions``), for all contents and places."""
-        away = self.query_positions[query] - self.key_positions  # [place]
-        turned = self.rotation.turn(self.queries[:, :, query, None, :], away)  # [batch, head, place, d_head]
-        return torch.einsum("bhad,bhpd->bhap", self.keys, turned) * self.scale
+        return self.amplitudes(query) @ self.waves(query)
+
+    def amplitudes(self, query: int) -> Float[Tensor, "batch head content wave"]:
+        """How strongly each content rides on each wave: rows of this times columns of :meth:`waves` are entries of M.
+
+        In plane k, turning the query q by an angle t changes its product with a key to
+        ``(k1 q1 + k2 q2) cos t + (k2 q1 - k1 q2) sin t``: a cosine and a sine part. Coordinates that are not rotated
+        give one constant wave.
+        """
+        turning, still = self.rotation.width, self.keys.shape[-1] - self.rotation.width
+        asked = self.queries[:, :, query, None, :] * self.scale  # [batch, head, 1, d_head]
+        k1, k2 = self.rotation.planes(self.keys).unbind(-1)  # [batch, head, content, plane]
+        q1, q2 = self.rotation.planes(asked).unbind(-1)  # [batch, head, 1, plane]
+        parts = [torch.addcmul(k1 * q1, k2, q2), torch.addcmul(k2 * q1, k1, q2, value=-1)]
+        if still:
+            parts.append((self.keys[..., turning:] * asked[..., turning:]).sum(-1, keepdim=True))
+        return torch.cat(parts, -1)
+
+    def waves(self, query: int) -> Float[Tensor, "wave place"]:
+        """The cosine of each plane, then the sine, at the distance between one query and each place; then 1, if any."""
+        away = (self.query_positions[query] - self.key_positions).to(torch.float64)  # [place]
+        angle = self.rotation.frequencies.to(away.device)[:, None] * away  # [plane, place]
+        rows = [angle.cos(), angle.sin()]
+        if self.rotation.width < self.keys.shape[-1]:
+            rows.append(torch.ones_like(away)[None])
+        return torch.cat(rows).to(self.keys.dtype)
+
+    def double(self, inputs: slice = slice(None)) -> LayerTrace:
+        """The same layer in float64, for all inputs or some of them."""
+        return replace(self, queries=self.queries[inputs].double(), keys=self.keys[inputs].double())
 
 
 @dataclass(frozen=True, eq=False)

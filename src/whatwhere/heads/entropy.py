@@ -1,0 +1,42 @@
+"""How widely a head looks: the entropy of its attention, raw, as a share of its maximum, and along training.
+
+Section "Learning dynamics": the entropy of the softmax of the logits at the last query, scaled per layer to its range
+along training (erratum E25). That scaling hides the level (a layer that never sharpens spans 0 to 1 as well), so
+the share of the maximum, ``H / log n``, is reported beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def attention_entropy(logits: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"]:
+    """Entropy in nats of the softmax of some logits; minus infinity marks keys that cannot be seen."""
+    log = logits.log_softmax(-1)
+    return -(log.exp() * log.masked_fill(log.isneginf(), 0)).sum(-1)
+
+
+def entropy_share(entropy: Float[Tensor, "*any"], keys: Float[Tensor, "*#any"] | Tensor) -> Float[Tensor, "*any"]:
+    """Entropy divided by its maximum over that many keys: 0 is one key, 1 is uniform; NaN for a single key."""
+    return torch.where(keys > 1, entropy / keys.log(), torch.nan)
+
+
+def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *any"]:
+    """Each series along training, scaled to its own range, as in the paper's Figure 2B.
+
+    A series that never changes has no range: it is NaN throughout. NaN entries stay NaN and do not touch the others.
+    """
+    low, high = _extremes(series)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(high > low, (series - low) / (high - low), np.nan)
+
+
+def _extremes(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Minimum and maximum over the first axis without the NaNs; a series of NaNs alone has infinite ones, low > high."""
+    undefined = np.isnan(series)
+    low = np.where(undefined, np.inf, series).min(0, initial=np.inf)
+    high = np.where(undefined, -np.inf, series).max(0, initial=-np.inf)
+    return low, high

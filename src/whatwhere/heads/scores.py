@@ -1,0 +1,146 @@
+"""Positional and symbolic scores of attention heads, exact and nearly free (Section "Scores"; errata E15, E16, E17).
+
+For one head, input and query: how alike is attention before and after two keys change places? Compared place by place
+the answer is positional, compared content by content it is symbolic; averaged over all swaps, each weighted by the
+attention it moves, these are the two scores. Everything follows from the trace (:mod:`whatwhere.heads.swaps`):
+no forward pass beyond the one that made it, no sampling, float64 throughout, differentiable in queries and keys.
+
+Both scores lie in [0, 1] and their sum is at least 1. Uniform attention scores (1, 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.entropy import attention_entropy, entropy_share
+from whatwhere.heads.swaps import BLOCK_ELEMENTS, swappable_keys, weighted_cosines
+from whatwhere.model.trace import LayerTrace, Trace
+
+Level = Literal["keys", "tokens"]
+TAU = 0.01
+"""The default temperature; the paper gives none (erratum E15). It must shrink with length, and 0.01 serves all."""
+SENSITIVITY_TAUS = (1.0, 0.25, 0.1, 0.05, 0.01)
+"""The temperatures that a score is reported at when its dependence on the choice is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadScores:
+    """Scores of some layers' heads on some inputs, with the settings that made them.
+
+    ``each_*`` hold one number per input and query; NaN where a query has fewer than two keys to swap. The properties
+    without ``each`` are plain means over inputs and queries, without the undefined ones.
+    """
+
+    each_positional: Float[Tensor, "layer batch head query"]
+    each_symbolic: Float[Tensor, "layer batch head query"]
+    each_entropy: Float[Tensor, "layer batch head query"]
+    """In nats, of the attention over all visible keys, the query's own included."""
+    visible: Int[Tensor, "layer query"]
+    """How many keys each query sees, itself included."""
+    layers: tuple[int, ...]
+    tau: float
+    level: Level = "keys"
+    """What is swapped: key vectors at the layer itself (the paper's), or input tokens."""
+    renormalised: bool = False
+    """Whether the weights use attention renormalised without the query's own position (not the paper's score)."""
+
+    @property
+    def positional(self) -> Float[Tensor, "layer head"]:
+        """How far attention stays in its place when contents move."""
+        return self.each_positional.nanmean((1, 3))
+
+    @property
+    def symbolic(self) -> Float[Tensor, "layer head"]:
+        """How far attention follows contents that move."""
+        return self.each_symbolic.nanmean((1, 3))
+
+    @property
+    def entropy(self) -> Float[Tensor, "layer head"]:
+        """How widely the head looks, in nats."""
+        return self.each_entropy.mean((1, 3))
+
+    @property
+    def entropy_share(self) -> Float[Tensor, "layer head"]:
+        """Entropy as a share of its maximum, the logarithm of the number of visible keys."""
+        return entropy_share(self.each_entropy, self.visible[:, None, None].double()).nanmean((1, 3))
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return self.each_positional.shape[1]
+
+    @property
+    def undefined(self) -> Int[Tensor, "layer head"]:
+        """How many (input, query) pairs have no score and are left out of the means."""
+        return self.each_positional.isnan().sum((1, 3))
+
+
+def score(trace: Trace, tau: float = TAU, *, renormalised: bool = False) -> HeadScores:
+    """The positional and symbolic score of every traced head, for every input and query.
+
+    Swaps are those of two keys that the query sees, the query's own position excluded; a swap of i and j weighs
+    ``softmax(|D_i - D_j| / tau)``, with D the attention over all visible keys, the query's own included.
+
+    Args:
+        trace: what attention did on some inputs (:func:`whatwhere.trace`).
+        tau: temperature of the weights, above 0. Large: all swaps count alike, and the many that move nothing
+            (trivially positional and symbolic at once) drown the rest. Small: only the swaps that move most count.
+        renormalised: let the weights use attention renormalised without the query's own position: a diagnostic for
+            self-attending heads, whose score otherwise speaks of keys they do not look at.
+
+    Raises:
+        WhatwhereError: tau is not above 0, or the trace holds no layer, input or query.
+    """
+    check_tau(tau)
+    if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
+        raise WhatwhereError(
+            "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
+            "Trace some inputs: whatwhere.trace(model, tokens)."
+        )
+    each = torch.stack([_score_layer(layer, tau, renormalised) for layer in trace.layers])
+    return HeadScores(
+        each_positional=each[:, 0],
+        each_symbolic=each[:, 1],
+        each_entropy=each[:, 2],
+        visible=torch.stack([layer.visible.sum(-1) for layer in trace.layers]),
+        layers=tuple(layer.layer for layer in trace.layers),
+        tau=tau,
+        renormalised=renormalised,
+    )
+
+
+def check_tau(tau: float) -> None:
+    """Refuses a temperature that is not a number above 0."""
+    if not (tau > 0 and math.isfinite(tau)):
+        raise WhatwhereError(f"tau must be a number above 0, not {tau}; {TAU} is the default.")
+
+
+def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head query"]:
+    """Positional, symbolic and entropy of one layer, some inputs at a time so that float64 copies stay small."""
+    batch, heads, keys, width = layer.keys.shape
+    some = max(1, BLOCK_ELEMENTS // (heads * keys * width))
+    parts = [_score_inputs(layer.double(slice(i, i + some)), tau, renormalised) for i in range(0, batch, some)]
+    return torch.cat(parts, 1)
+
+
+def _score_inputs(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head query"]:
+    logits = layer.logits()  # [batch, head, query, key]
+    scores = []
+    for query in range(logits.shape[2]):
+        others = swappable_keys(layer, query)
+        if len(others) < 2:
+            scores.append(torch.full((2, *logits.shape[:2]), torch.nan, dtype=logits.dtype, device=logits.device))
+            continue
+        seen = logits[:, :, query]
+        if renormalised:
+            hidden = torch.ones(seen.shape[-1], dtype=torch.bool, device=seen.device).index_fill(0, others, False)
+            seen = seen.masked_fill(hidden, -torch.inf)
+        scores.append(weighted_cosines(layer, query, seen.softmax(-1), tau))
+    return torch.cat([torch.stack(scores, -1), attention_entropy(logits)[None]])
