@@ -35,7 +35,7 @@ def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *
 
 
 def _extremes(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimum and maximum over the first axis without the NaNs; a series of NaNs alone has infinite ones, low > high."""
+    """Minimum and maximum over the first axis without the NaNs; a series of NaNs alone has low > high."""
     undefined = np.isnan(series)
     low = np.where(undefined, np.inf, series).min(0, initial=np.inf)
     high = np.where(undefined, -np.inf, series).max(0, initial=-np.inf)

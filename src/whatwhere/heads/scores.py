@@ -20,7 +20,7 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.entropy import attention_entropy, entropy_share
-from whatwhere.heads.swaps import BLOCK_ELEMENTS, swappable_keys, weighted_cosines
+from whatwhere.heads.swaps import TILE, weighted_cosines
 from whatwhere.model.trace import LayerTrace, Trace
 
 Level = Literal["keys", "tokens"]
@@ -125,22 +125,24 @@ def check_tau(tau: float) -> None:
 def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head query"]:
     """Positional, symbolic and entropy of one layer, some inputs at a time so that float64 copies stay small."""
     batch, heads, keys, width = layer.keys.shape
-    some = max(1, BLOCK_ELEMENTS // (heads * keys * width))
-    parts = [_score_inputs(layer.double(slice(i, i + some)), tau, renormalised) for i in range(0, batch, some)]
+    some = max(1, TILE // (heads * keys * width))
+    parts = [
+        torch.stack([_score_query(part, query, tau, renormalised) for query in range(part.queries.shape[2])], -1)
+        for part in (layer.double(slice(start, start + some)) for start in range(0, batch, some))
+    ]
     return torch.cat(parts, 1)
 
 
-def _score_inputs(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head query"]:
-    logits = layer.logits()  # [batch, head, query, key]
-    scores = []
-    for query in range(logits.shape[2]):
-        others = swappable_keys(layer, query)
-        if len(others) < 2:
-            scores.append(torch.full((2, *logits.shape[:2]), torch.nan, dtype=logits.dtype, device=logits.device))
-            continue
-        seen = logits[:, :, query]
-        if renormalised:
-            hidden = torch.ones(seen.shape[-1], dtype=torch.bool, device=seen.device).index_fill(0, others, False)
-            seen = seen.masked_fill(hidden, -torch.inf)
-        scores.append(weighted_cosines(layer, query, seen.softmax(-1), tau))
-    return torch.cat([torch.stack(scores, -1), attention_entropy(logits)[None]])
+def _score_query(layer: LayerTrace, query: int, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head"]:
+    seen = layer.visible[query]
+    others = seen & (layer.key_positions != layer.query_positions[query])  # the definition's swaps never move the query
+    amplitudes, waves = layer.amplitudes(query), layer.waves(query)
+    logits = (amplitudes * waves.T).sum(-1)  # [batch, head, key]
+    entropy = attention_entropy(logits.masked_fill(~seen, -torch.inf))  # [batch, head]
+    if others.sum() < 2:
+        return torch.stack([torch.full_like(entropy, torch.nan)] * 2 + [entropy])
+    attention = logits.masked_fill(~(others if renormalised else seen), -torch.inf).softmax(-1)
+    scores = weighted_cosines(
+        amplitudes[:, :, others], waves[:, others], logits[..., others], attention[..., others], tau
+    )
+    return torch.cat([scores, entropy[None]])

@@ -20,13 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from whatwhere.model.trace import LayerTrace
-
-BLOCK_ELEMENTS = 2**20
-"""Entries of the largest temporary, 8 bytes each; about a dozen live at once. Larger gains no speed."""
+TILE = 2**18
+"""Numbers in the largest temporary; about a dozen of them live at once. They should fit the processor's cache."""
 
 
 def swap_cosines(
@@ -38,61 +36,66 @@ def swap_cosines(
     return (1 + r * s) * norm, (1 - r * s) * norm
 
 
-def swappable_keys(layer: LayerTrace, query: int) -> Int[Tensor, "place"]:
-    """The keys that one query sees, itself excluded (the definition permutes the positions before the query)."""
-    others = layer.key_positions != layer.query_positions[query]
-    return (layer.visible[query] & others).nonzero().flatten()
-
-
 def weighted_cosines(
-    layer: LayerTrace, query: int, attention: Float[Tensor, "batch head key"], tau: float
+    amplitudes: Float[Tensor, "batch head key wave"],
+    waves: Float[Tensor, "wave key"],
+    logits: Float[Tensor, "batch head key"],
+    attention: Float[Tensor, "batch head key"],
+    tau: float,
 ) -> Float[Tensor, "2 batch head"]:
     """The positional and symbolic score of each input: cosines of all swaps, weighted by the attention they move.
 
     The weight of a swap is the softmax over swaps of ``|D_i - D_j| / tau``. Its largest exponent belongs to the most
-    and the least attended key and is known beforehand, so one pass over blocks of M suffices.
+    and the least attended key and is known beforehand, so one pass over tiles of M suffices.
 
     Args:
-        layer: the trace, in the precision to compute in.
-        query: an index into the trace's queries; it sees at least two keys besides itself.
-        attention: the attention D of that query, however normalised.
+        amplitudes: the contents of the keys to swap, two or more, as :meth:`LayerTrace.amplitudes` gives them.
+        waves: the places of the same keys, as :meth:`LayerTrace.waves` gives them.
+        logits: the logits of the same keys, which are the diagonal of M.
+        attention: the attention D on the same keys, however normalised.
         tau: temperature of the weights.
     """
-    places = swappable_keys(layer, query)
-    amplitudes = layer.amplitudes(query)[:, :, places]  # [batch, head, content, wave]
-    waves = layer.waves(query)[:, places]  # [wave, place]
-    logits = (amplitudes * waves.T).sum(-1)  # [batch, head, place]: the diagonal of M
-    mass = attention[..., places] / tau
-    largest = (mass.amax(-1) - mass.amin(-1)).detach()[..., None]  # cancels in the quotient, so carries no gradient
-
-    total = torch.zeros(3, *logits.shape[:2], dtype=logits.dtype, device=logits.device)
-    for i, j, after in _tiles(amplitudes, waves):
-        r, s = ((logits[..., i] - logits[..., j]) / 2).tanh(), (after / 2).tanh()  # [batch, head, ...]
-        weight = ((mass[..., i] - mass[..., j]).abs().flatten(2) - largest).exp()  # [batch, head, swap]
-        even = weight * ((1 + r * r) * (1 + s * s)).rsqrt().flatten(2)
-        odd = even * (r * s).flatten(2)
-        total = total + torch.stack([weight.sum(-1), even.sum(-1), odd.sum(-1)])
-    weight, even, odd = total
-    return torch.stack([(even + odd) / weight, (even - odd) / weight])
+    batch, heads, _, _ = amplitudes.shape
+    # Keys first and (input, head) last: what belongs to one swap is then contiguous, and so is M as a matrix product.
+    contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
+    places = waves.T.contiguous()  # [key, wave]
+    logit = logits.permute(2, 0, 1).flatten(1)  # [key, row]
+    mass = attention.permute(2, 0, 1).flatten(1) / tau  # [key, row]
+    largest = (mass.amax(0) - mass.amin(0)).detach()  # [row]; cancels in the quotient, so carries no gradient
+    total = torch.zeros(3, batch * heads, dtype=mass.dtype, device=mass.device)
+    for i, j, after in _tiles(contents, places):
+        r, s = ((logit[i] - logit[j]) / 2).tanh(), (after / 2).tanh()  # [swap, row], a rectangle [i, j, row]
+        weight = ((mass[i] - mass[j]).abs() - largest).exp()
+        even = weight * ((1 + r * r) * (1 + s * s)).rsqrt()
+        odd = even * r * s
+        total = total + torch.stack([part.flatten(0, -2).sum(0) for part in (weight, even, odd)])
+    weight, even, odd = total.unflatten(1, (batch, heads))
+    return torch.stack([even + odd, even - odd]) / weight
 
 
 def _tiles(
-    amplitudes: Float[Tensor, "batch head content wave"], waves: Float[Tensor, "wave place"]
+    contents: Float[Tensor, "key row wave"], places: Float[Tensor, "key wave"]
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Every swap i < j once, in tiles of bounded size: the keys i, the keys j (they broadcast), and d' of their swaps.
 
     A block of keys gives two tiles: the triangle of swaps within it, and the rectangle of swaps with later keys.
     """
-    batch, head, keys, _ = amplitudes.shape
-    rows = max(1, BLOCK_ELEMENTS // (batch * head * keys))
-    index = torch.arange(keys, device=waves.device)
-    for start in range(0, keys, rows):
-        own, later = slice(start, start + rows), slice(start + rows, keys)
-        square = amplitudes[:, :, own] @ waves[:, own]  # [batch, head, own, own]
-        i, j = torch.triu_indices(*square.shape[-2:], offset=1, device=waves.device)
+    keys, rows, _ = contents.shape
+    block = max(1, TILE // (keys * rows))
+    index = torch.arange(keys, device=places.device)
+    for start in range(0, keys, block):
+        own, later = slice(start, start + block), slice(start + block, keys)
+        square = _logits(contents[own], places[own])
+        i, j = torch.triu_indices(*square.shape[:2], offset=1, device=places.device)
         if len(i):
-            yield start + i, start + j, square[..., j, i] - square[..., i, j]
-        if start + rows < keys:
-            there = amplitudes[:, :, later] @ waves[:, own]  # [batch, head, later, own]
-            back = amplitudes[:, :, own] @ waves[:, later]  # [batch, head, own, later]
-            yield index[own, None], index[None, later], there.mT - back
+            yield start + i, start + j, square[i, j] - square[j, i]
+        if start + block < keys:
+            there, back = _logits(contents[later], places[own]), _logits(contents[own], places[later])
+            yield index[own, None], index[None, later], there - back.transpose(0, 1)
+
+
+def _logits(
+    contents: Float[Tensor, "content row wave"], places: Float[Tensor, "place wave"]
+) -> Float[Tensor, "place content row"]:
+    """A block of M, places first."""
+    return (places @ contents.flatten(0, 1).T).unflatten(1, contents.shape[:2])
