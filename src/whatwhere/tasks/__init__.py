@@ -1,1 +1,45 @@
 """What must be solved: the number and the letter task, with oracles, balanced data and a check for shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.letter import LetterTask
+from whatwhere.tasks.number import NumberTask
+from whatwhere.tasks.task import Task
+
+__all__ = ["TASKS", "LetterTask", "NumberTask", "Task", "make_task", "task_from_dict"]
+
+TASKS: dict[str, type[NumberTask] | type[LetterTask]] = {kind.name: kind for kind in (NumberTask, LetterTask)}
+
+
+def make_task(name: str, **parameters: Any) -> NumberTask | LetterTask:
+    """The task of a name (``number`` or ``letter``) with some parameters other than the paper's.
+
+    Raises:
+        WhatwhereError: there is no such task or parameter, a parameter is of another kind, or they cannot go together.
+    """
+    if name not in TASKS:
+        raise WhatwhereError(f"the task must be one of {', '.join(TASKS)}, and {name!r} arrived.")
+    known = {field.name: type(field.default) for field in fields(TASKS[name])}
+    for key, value in parameters.items():
+        if key not in known:
+            raise WhatwhereError(f"the {name} task has the parameters {', '.join(known)}, and {key!r} is none of them.")
+        if type(value) is not known[key]:
+            raise WhatwhereError(
+                f"{key} of the {name} task must be of the kind {known[key].__name__}, and {value!r} arrived."
+            )
+    return TASKS[name](**parameters)
+
+
+def task_from_dict(description: Mapping[str, Any]) -> NumberTask | LetterTask:
+    """The task that :meth:`Task.to_dict` described.
+
+    Raises:
+        WhatwhereError: see :func:`make_task`.
+    """
+    parameters = dict(description)
+    return make_task(str(parameters.pop("name", None)), **parameters)

@@ -1,0 +1,127 @@
+"""The letter task: the right letter of a pair names the left letter of an earlier pair (Section 2; Appendix).
+
+Writing a token as (L, R), an h-hop path has ``R(p_r) = L(p_(r+1))``, and the answer is the letter-integer token at p_h.
+The appendix does not ask that the path be unique, and a careless generator leaks the answer (erratum E2); here every
+letter that is pointed at belongs to one token, and :mod:`whatwhere.tasks.roles` says what keeps answers from standing out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Int
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.balance import random_orders
+from whatwhere.tasks.batch import Batch, paths_through
+from whatwhere.tasks.roles import DECOYS, decoy_letters, decoy_roles, strict_letters, strict_roles
+from whatwhere.tasks.task import Task
+from whatwhere.tasks.vocabulary import MOST_LETTERS, LetterVocabulary
+
+GENERATORS = ("decoy", "strict")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterTask(Task):
+    """Letter-integer pairs in the target window, letter-letter pairs after it."""
+
+    name: ClassVar[str] = "letter"
+
+    letters: int = 8
+    integers: int = 8
+    generator: Literal["decoy", "strict"] = "decoy"
+    """``decoy`` hides the answer among look-alikes; ``strict`` makes left letters unique, for the theorems."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.generator not in GENERATORS:
+            raise WhatwhereError(f"generator must be one of {GENERATORS}, and {self.generator!r} arrived.")
+        decoy = self.generator == "decoy"
+        needed = decoy_letters(self.max_hops) if decoy else strict_letters(self.max_hops)
+        if self.letters < needed:
+            raise WhatwhereError(
+                f"{self.max_hops} hops need {needed} letters in the {self.generator} generator (those of the path and "
+                f"those that hide it), and there are {self.letters}. Raise letters or lower max_hops."
+            )
+        if self.letters > MOST_LETTERS:
+            raise WhatwhereError(f"there are {MOST_LETTERS} letters, a..z and A..Z, and {self.letters} were asked for.")
+        smallest = 1 + DECOYS if decoy else 2
+        if self.target < smallest:
+            raise WhatwhereError(
+                f"the {self.generator} generator needs {smallest} target tokens, the answer and others beside it, "
+                f"and target is {self.target}."
+            )
+
+    @cached_property
+    def vocabulary(self) -> LetterVocabulary:  # noqa: D102
+        return LetterVocabulary(self.letters, self.integers)
+
+    @property
+    def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102
+        ids = np.arange(self.vocab_size)
+        return ids[~self.vocabulary.points(ids)]
+
+    def build(
+        self,
+        rng: np.random.Generator,
+        hops: Int[np.ndarray, "n"],
+        answers: Int[np.ndarray, "n"],
+        places: Int[np.ndarray, "n"],
+    ) -> Batch:
+        """Draws the roles, then which letter plays which role."""
+        draw = decoy_roles if self.generator == "decoy" else strict_roles
+        roles = draw(
+            rng,
+            hops,
+            places,
+            letters=self.letters,
+            integers=self.integers,
+            target=self.target,
+            context=self.context,
+            max_hops=self.max_hops,
+        )
+        rows = np.arange(len(hops))
+        letter = random_orders(rng, self.vocabulary.left(answers), self.letters)  # [role, n]
+        tokens = np.empty(roles.left.shape, np.int32)  # [seq, n]
+        for p, left in enumerate(roles.left):
+            if p < self.target:
+                right = self.letters + roles.integer[p]
+            else:
+                right = letter[roles.right[p - self.target], rows]
+            tokens[p] = self.vocabulary.pair(letter[left, rows], right)
+        tokens[places, rows] = answers
+        return Batch(
+            np.ascontiguousarray(tokens.T),
+            answers.astype(np.int32),
+            hops.astype(np.int32),
+            paths_through(roles.visited, places, self.target, self.max_hops),
+        )
+
+    def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
+        """Decoy: any integer on a letter that nobody points at. Strict: copies of target tokens beside the answer."""
+        n = len(batch)
+        pick = rng.random((n, count), dtype=np.float32)
+        if self.generator == "strict":
+            place = (pick * (self.target - 1)).astype(np.int32)
+            answer = np.take_along_axis(batch.paths, batch.hops[:, None], 1)
+            return np.take_along_axis(batch.tokens, place + (place >= answer), 1)
+        pointed = np.zeros((n, self.letters), bool)
+        np.put_along_axis(pointed, self.vocabulary.right(batch.tokens[:, self.target :]), True, 1)
+        free = np.argsort(pointed, axis=1, kind="stable")  # the letters that nobody points at, first
+        letter = np.take_along_axis(free, (pick * (~pointed).sum(1)[:, None].astype(np.float32)).astype(np.int64), 1)
+        integer = rng.integers(0, self.integers, (n, count), dtype=np.int32)
+        return self.vocabulary.pair(letter, self.letters + integer)
+
+    def step(
+        self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]
+    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+        """Goes to the token before the position whose left letter is the right letter at the position."""
+        wanted = self.vocabulary.right(tokens[np.arange(len(tokens)), positions])
+        before = np.arange(tokens.shape[1]) < positions[:, None]
+        match = before & (self.vocabulary.left(tokens) == wanted[:, None])  # [n, seq]
+        there = match.argmax(1)
+        other = match & (tokens != tokens[np.arange(len(tokens)), there][:, None])
+        return there, match.any(1).astype(np.int64) + other.any(1)

@@ -1,0 +1,91 @@
+"""The number task: an integer says how many positions to go back (Section 2; Appendix, "Number-based task").
+
+With positions counted from 0 and sigma_p the number at p, an h-hop path has ``sigma_(p_r) = p_r - p_(r+1)`` and the
+answer is the symbol at p_h. (The appendix prints another index for the answer; erratum E1.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Int
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.balance import below, random_subset
+from whatwhere.tasks.batch import Batch, paths_through
+from whatwhere.tasks.task import Task
+from whatwhere.tasks.vocabulary import NumberVocabulary
+
+DISTRACTORS = ("in-range", "any")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberTask(Task):
+    """Symbols in the target window, integers after it."""
+
+    name: ClassVar[str] = "number"
+
+    symbols: int = 120
+    """The alphabet: a .. z, aa .. dp."""
+    integers: int = 16
+    """Integers 1 .. 16; the longest hop, from the query to the first target token, must be among them."""
+    distractors: Literal["in-range", "any"] = "in-range"
+    """Integers off the path: ``in-range`` ones point into the sequence, as Theorem 1 needs (E3); ``any`` may not."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.integers < self.length - 1:
+            raise WhatwhereError(
+                f"the query may have to point {self.length - 1} positions back (target + context), and the integers "
+                f"end at {self.integers}. Raise integers to {self.length - 1}, or shorten a window."
+            )
+        if self.distractors not in DISTRACTORS:
+            raise WhatwhereError(f"distractors must be one of {DISTRACTORS}, and {self.distractors!r} arrived.")
+
+    @cached_property
+    def vocabulary(self) -> NumberVocabulary:  # noqa: D102
+        return NumberVocabulary(self.symbols, self.integers)
+
+    @property
+    def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102
+        return np.arange(self.symbols)
+
+    def build(
+        self,
+        rng: np.random.Generator,
+        hops: Int[np.ndarray, "n"],
+        answers: Int[np.ndarray, "n"],
+        places: Int[np.ndarray, "n"],
+    ) -> Batch:
+        """Every path is equally likely: a uniform subset of the pre-target window is visited."""
+        n = len(hops)
+        tokens = np.empty((self.length, n), np.int32)  # [seq, n], so that a position is contiguous
+        for p in range(self.target):
+            tokens[p] = np.where(places == p, answers, below(rng, self.symbols, n))
+        visited = random_subset(rng, np.ones((self.context, n), bool), hops - 1)
+        landing = places  # what the next visited token points at: first the answer, then the token visited before it
+        for p in range(self.target, self.length):
+            on_path = visited[p - self.target] if p < self.length - 1 else np.ones(n, bool)
+            largest = min(p, self.integers) if self.distractors == "in-range" else self.integers
+            tokens[p] = self.vocabulary.integer(np.where(on_path, p - landing, 1 + below(rng, largest, n)))
+            landing = np.where(on_path, p, landing)
+        return Batch(
+            np.ascontiguousarray(tokens.T),
+            answers.astype(np.int32),
+            hops.astype(np.int32),
+            paths_through(visited, places, self.target, self.max_hops),
+        )
+
+    def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
+        """Random symbols."""
+        return rng.integers(0, self.symbols, (len(batch), count), dtype=np.int32)
+
+    def step(
+        self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]
+    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+        """Goes back by the number at the position."""
+        there = positions - self.vocabulary.value(tokens[np.arange(len(tokens)), positions])
+        return there, (there >= 0).astype(np.int64)
