@@ -1,0 +1,168 @@
+"""A hand-built transformer of one layer and one rotary head, in float64 (Theorem 1).
+
+    q = W_Q x,  k = W_K x,  logit(n, j) = beta * k_j . R^(n-j) q_n,  a_n = sum_j w_j W_V x_j,  out = U (residual x + a)
+
+It yields the same trace as a trained model and takes its attention from it, so every analysis of this package works on
+it. As there is no activation function, each path from token to output is one matrix (a direct path U E and a copying
+path U W_V E), and these are multiplied out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.rope import Rotation
+from whatwhere.model.trace import LayerTrace, Tokens, Trace
+from whatwhere.theory.arguments import check_angle, check_beta
+
+Attention = Literal["softmax", "hard"]
+TIE = 1e-12
+"""Logits this close are one maximum to hard attention. Larger would merge the distances 0 and 710 at theta = 1 (their
+cosines differ by 1.8e-9); much smaller would split exact ties by rounding."""
+DECODING_TIE = 1e-9
+"""An output that does not win by more than this has not been decoded."""
+CHUNK = 4096
+"""Sequences per pass, to bound memory: one pass holds ``CHUNK * seq * vocab`` numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Construction:
+    """The weights, named as in the paper; see :func:`index_head` and :func:`retrieval_head` for the two of Theorem 1.
+
+    Args:
+        theta: the one RoPE angle, radians per position. What too small and too large do depends on the head.
+        beta: the inverse temperature that multiplies the logits. Too small, and attention spreads until a wrong token
+            wins; too large does no harm in exact arithmetic (in float64 logits must stay below about 1e12, where
+            rounding exceeds the margins).
+        embedding: one row per token.
+        query: W_Q.
+        key: W_K.
+        value: W_V.
+        unembedding: U, one row per token.
+        residual: whether the output keeps the token itself: F(x, a) = x + a, otherwise a.
+    """
+
+    theta: float
+    beta: float
+    embedding: Float[Tensor, "vocab d_model"]
+    query: Float[Tensor, "2 d_model"]
+    key: Float[Tensor, "2 d_model"]
+    value: Float[Tensor, "d_model d_model"]
+    unembedding: Float[Tensor, "vocab d_model"]
+    residual: bool
+
+    def __post_init__(self) -> None:
+        check_angle(self.theta)
+        check_beta(self.beta)
+
+    @cached_property
+    def rotation(self) -> Rotation:
+        """One plane."""
+        return Rotation(torch.tensor([self.theta], dtype=torch.float64))
+
+    @cached_property
+    def direct(self) -> Float[Tensor, "vocab vocab"]:
+        """Row t: what the token t at the query's own place adds to each output, attention aside."""
+        return self.embedding @ self.unembedding.T * float(self.residual)
+
+    @cached_property
+    def copied(self) -> Float[Tensor, "vocab vocab"]:
+        """Row t: what full attention to the token t adds to each output."""
+        return self.embedding @ self.value.T @ self.unembedding.T
+
+    def trace(
+        self,
+        tokens: Tokens,
+        *,
+        layers: Sequence[int] | None = None,
+        queries: Sequence[int] | None = None,
+        residuals: bool = False,
+    ) -> Trace:
+        """What the head does on some inputs; see :func:`whatwhere.model.trace.trace`."""
+        ids = self._ids(tokens)
+        length = ids.shape[1]
+        if layers is not None and list(layers) != [0]:
+            raise WhatwhereError(f"a construction has one layer, layer 0; {list(layers)} was asked for.")
+        asked = [length - 1] if queries is None else list(queries)
+        if any(not -length <= query < length for query in asked):
+            raise WhatwhereError(f"query positions from {-length} to {length - 1} were expected; {asked} arrived.")
+        places = torch.tensor([query % length for query in asked])
+        layer = LayerTrace(
+            layer=0,
+            queries=(self.embedding @ self.query.T)[ids[:, places]][:, None],  # [batch, head, query, 2]
+            keys=(self.embedding @ self.key.T)[ids][:, None],  # [batch, head, key, 2]
+            rotation=self.rotation,
+            scale=self.beta,
+            query_positions=places,
+            visible=torch.arange(length) <= places[:, None],
+        )
+        if not residuals:
+            return Trace((layer,))
+        everywhere = self.trace(tokens, queries=range(length)).layers[0]
+        before = self.embedding[ids]  # [batch, seq, d_model]
+        after = everywhere.attention()[:, 0] @ (before @ self.value.T) + float(self.residual) * before
+        return Trace((layer,), torch.stack([before, after]))
+
+    def outputs(self, tokens: Tokens, attention: Attention = "softmax") -> Float[Tensor, "batch seq vocab"]:
+        """The output logits at every position.
+
+        Args:
+            tokens: ids ``[batch, seq]``.
+            attention: ``softmax``, or ``hard``: uniform over the keys with the largest logit (average hard attention).
+        """
+        ids = self._ids(tokens)
+        layer = self.trace(ids, queries=range(ids.shape[1])).layers[0]
+        weights = layer.attention() if attention == "softmax" else hard_attention(layer)
+        return self.direct[ids] + weights[:, 0] @ self.copied[ids]
+
+    def run(self, tokens: Tokens, times: int = 1, attention: Attention = "softmax") -> Int[np.ndarray, "batch seq"]:
+        """Tokens in, tokens out, ``times`` times over: the likeliest output at every position is the next input."""
+        current = self._ids(tokens)
+        for _ in range(times):
+            current = torch.cat([self.outputs(chunk, attention).argmax(-1) for chunk in current.split(CHUNK)])
+        return current.numpy()
+
+    def margins(
+        self, tokens: Tokens, wanted: Tokens, attention: Attention = "softmax"
+    ) -> Float[np.ndarray, "batch seq"]:
+        """The decoding gap of the lemma: output of the wanted token minus the largest other, at every position."""
+        pairs = zip(self._ids(tokens).split(CHUNK), self._ids(wanted).split(CHUNK), strict=True)
+        return np.concatenate([self._margins(chunk, right, attention).numpy() for chunk, right in pairs])
+
+    def _margins(self, ids: Tensor, wanted: Tensor, attention: Attention) -> Tensor:
+        outputs = self.outputs(ids, attention)
+        right = outputs.gather(-1, wanted[..., None])[..., 0]
+        others = outputs.scatter(-1, wanted[..., None], -torch.inf)
+        return right - others.amax(-1)
+
+    def errors(self, tokens: Tokens, wanted: Tokens, attention: Attention = "softmax") -> np.ndarray:
+        """Where the wanted token does not win, ``[batch, seq]``; a tie is an error."""
+        return self.margins(tokens, wanted, attention) <= DECODING_TIE
+
+    def _ids(self, tokens: Tokens) -> Int[Tensor, "batch seq"]:
+        ids = torch.as_tensor(tokens).long()
+        vocabulary = len(self.embedding)
+        if ids.ndim != 2 or ids.numel() == 0 or ids.min() < 0 or ids.max() >= vocabulary:
+            raise WhatwhereError(
+                f"token ids [batch, seq] from 0 to {vocabulary - 1} were expected, and an array of shape "
+                f"{tuple(ids.shape)}"
+                + (f" with ids from {int(ids.min())} to {int(ids.max())}" if ids.numel() else "")
+                + " arrived."
+            )
+        return ids
+
+
+def hard_attention(layer: LayerTrace) -> Float[Tensor, "batch head query key"]:
+    """Average hard attention: the same weight on every key whose logit is the largest, none elsewhere."""
+    logits = layer.logits()
+    best = (logits >= logits.amax(-1, keepdim=True) - TIE * layer.scale).double()
+    return best / best.sum(-1, keepdim=True)

@@ -1,0 +1,185 @@
+"""How far the wanted key stands out: exact discrepancies and the bounds on them (Theorem 2; errata E5, E6, E7, E9).
+
+The discrepancy of one input is the logit of the wanted key minus the largest logit of a key that holds another token.
+The paper uses one word for three things, which are kept apart here:
+
+- *per input*: :func:`index_discrepancy`, and :func:`measured_discrepancy` for any construction;
+- *largest* over the inputs of a length, as the definition and Theorem 2 say: ``*_largest``;
+- *smallest* over the inputs of a length, which is what the lemma, the figure and every robustness argument need (there
+  lambda(n)): ``*_smallest``.
+
+``*_printed_bound`` is the paper's; ``*_bound`` is one that holds for the notion in its name. All are for beta = 1.
+Lengths ``n`` count tokens, the query included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from whatwhere.model.trace import Tokens
+from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
+from whatwhere.theory.construction import Construction
+
+
+def measured_discrepancy(construction: Construction, tokens: Tokens, wanted: Tokens) -> Float[np.ndarray, "batch seq"]:
+    """The per-input discrepancy of every query, read from the trace; negative where a wrong key wins.
+
+    Args:
+        construction: the head.
+        tokens: ids ``[batch, seq]``.
+        wanted: the id that each position should attend to, ``[batch, seq]``.
+
+    Returns:
+        The gap at each query; NaN where no visible key holds the wanted token, or none holds another.
+    """
+    ids, sought = np.asarray(tokens), np.asarray(wanted)
+    layer = construction.trace(ids, queries=range(ids.shape[1])).layers[0]
+    logits = layer.logits()[:, 0].numpy() / layer.scale  # [batch, query, key]
+    holds = ids[:, None, :] == sought[:, :, None]
+    best = np.where(holds, logits, -np.inf).max(-1)
+    rival = np.where(holds, -np.inf, logits).max(-1)
+    return np.where(np.isinf(best) | np.isinf(rival), np.nan, best - np.where(np.isinf(rival), 0, rival))
+
+
+# --- T_Index. The wanted key gets cos 0; a key t places from it, on either side, cos(t theta). Only the farthest
+# distance T in the window matters: the discrepancy is the smallest 1 - cos(t theta) for t = 1 .. T.
+
+
+def gaps(theta: float, farthest: int) -> Float[np.ndarray, "t"]:
+    """1 - cos(t theta) for t = 1 .. farthest, as 2 sin^2(t theta / 2), which keeps its digits when it is tiny."""
+    return 2 * np.sin(np.arange(1, farthest + 1) * theta / 2) ** 2
+
+
+def index_discrepancy(query: int, n: int, theta: float) -> float:
+    """Per input: it depends on the last token and the length only.
+
+    Args:
+        query: the integer at the last position, 1 .. n - 1; 0 for a letter (which asks for itself).
+        n: the length, at least 2.
+        theta: the angle.
+    """
+    check_index_angle(theta, n)
+    return float(gaps(theta, max(query, n - 1 - query)).min())
+
+
+def index_smallest(n: int, theta: float) -> float:
+    """Smallest over inputs: a letter query sees all distances up to n - 1."""
+    return index_discrepancy(0, n, theta)
+
+
+def index_largest(n: int, theta: float, integers: int | None = None) -> float:
+    """Largest over inputs: the integer query that sits in the middle of its window.
+
+    Args:
+        n: the length.
+        theta: the angle.
+        integers: the largest integer there is; any by default.
+    """
+    check_index_angle(theta, n)
+    return float(gaps(theta, _narrowest_window(n, integers)).min())
+
+
+def index_printed_bound(n: int, theta: float) -> float:
+    """Theorem 2: min{1 - cos theta, 2 pi^2 / n^2}, printed for the largest discrepancy, where it fails (E5)."""
+    check_length(n)
+    return min(1 - math.cos(theta), 2 * math.pi**2 / n**2)
+
+
+def index_smallest_bound(n: int, theta: float) -> float:
+    """The same expression, which does hold for the smallest discrepancy, with another proof (E9).
+
+    The n angles t theta, t = 0 .. n - 1, cut the circle into n arcs; one is at most 2 pi / n, and its ends are the
+    angles of two distances that differ by some t <= n - 1. Then 1 - cos x <= x^2 / 2.
+    """
+    return index_printed_bound(n, theta)
+
+
+def index_largest_bound(n: int, theta: float, integers: int | None = None) -> float:
+    """What holds for the largest: the same argument on the narrowest window, T + 1 angles instead of n."""
+    check_length(n)
+    return min(1 - math.cos(theta), 2 * math.pi**2 / (_narrowest_window(n, integers) + 1) ** 2)
+
+
+def _narrowest_window(n: int, integers: int | None) -> int:
+    """The smallest farthest distance T = max(i, n - 1 - i) over the queries there are: ceil((n - 1) / 2) if any is."""
+    if integers is not None:
+        check_integers(integers)
+    middle = n // 2
+    return middle if integers is None or integers >= n - 1 - middle else n - 1 - integers
+
+
+# --- T_Retrieval. The match at j gets cos((n - j) theta); a letter k places after it in the alphabet, at position j',
+# cos(k omega + (n - j') theta). The worst is k = -1, which RoPE turns towards the match. LL queries, match before n.
+
+
+def retrieval_smallest(n: int, theta: float, letters: int = 8) -> float:
+    """Smallest over inputs, by trying every place of the match and of every rival; below 0 a wrong token wins."""
+    match, rivals = _retrieval_logits(n, theta, letters)
+    worst = rivals.max(0)  # [n], by position
+    first, second = np.argsort(worst)[::-1][:2]
+    rival = np.full(n - 1, worst[first])
+    rival[first : first + 1] = worst[second]  # a rival cannot stand where the match stands
+    return float((match - rival).min())
+
+
+def retrieval_smallest_formula(n: int, theta: float, letters: int = 8) -> float:
+    """The closed form of :func:`retrieval_smallest` (E6): match in second place, rival in first.
+
+        2 sin((omega - theta) / 2) sin((omega - (2 n - 3) theta) / 2),   n >= 3 and (2 n - 3) theta <= omega.
+
+    Past that length it is not the smallest discrepancy, but it is below 0 just as that one is.
+    """
+    omega = _omega(n, theta, letters)
+    if n == 2:
+        return math.cos(theta) - math.cos(omega)
+    return 2 * math.sin((omega - theta) / 2) * math.sin((omega - (2 * n - 3) * theta) / 2)
+
+
+def retrieval_largest(n: int, theta: float, letters: int = 8) -> float:
+    """Largest over inputs: one match next to the query, every other letter as far from it as the circle allows."""
+    match, rivals = _retrieval_logits(n, theta, letters)
+    mildest = rivals.min(0)  # [n]
+    gap = [match[j] - np.delete(mildest, j).max() for j in range(n - 1)]
+    return float(max(gap))
+
+
+def retrieval_self_smallest(n: int, theta: float, letters: int = 8) -> float:
+    """Smallest over inputs with an LI query and distinct left letters: the rival stands first."""
+    _, rivals = _retrieval_logits(n, theta, letters)
+    return float(1 - rivals[:, : n - 1].max())
+
+
+def retrieval_printed_bound(n: int, theta: float, letters: int = 8) -> float:
+    """Theorem 2: 1 - cos(omega - n theta), off by one, and rising again past n = omega / theta (E6)."""
+    return 1 - math.cos(_omega(n, theta, letters) - n * theta)
+
+
+def retrieval_smallest_bound(n: int, theta: float, letters: int = 8) -> float:
+    """What holds for the smallest: the farthest key is n - 1 away, and a margin that is used up stays used up."""
+    return 1 - math.cos(max(0.0, _omega(n, theta, letters) - (n - 1) * theta))
+
+
+def retrieval_largest_bound(n: int, theta: float, letters: int = 8) -> float:
+    """What holds for the largest: the nearest match against the opposite point of the circle, 1 + cos theta."""
+    _omega(n, theta, letters)
+    return 1 + math.cos(theta)
+
+
+def _omega(n: int, theta: float, letters: int) -> float:
+    check_length(n)
+    check_angle(theta)
+    check_letters(letters)
+    return math.tau / letters
+
+
+def _retrieval_logits(
+    n: int, theta: float, letters: int
+) -> tuple[Float[np.ndarray, "before"], Float[np.ndarray, "other n"]]:
+    """Logits by position of a match (before the query) and of each other letter (anywhere, the query included)."""
+    omega = _omega(n, theta, letters)
+    away = np.arange(n - 1, -1, -1) * theta  # [n]: position 1 first
+    offsets = np.arange(1, letters) * omega
+    return np.cos(away[:-1]), np.cos(offsets[:, None] + away)

@@ -1,0 +1,144 @@
+"""The smallest inverse temperature at which softmax does what hard attention does (the paper's lemma, made exact).
+
+The lemma says that some beta serves all inputs up to a length. Here is the least one: with ``S(beta)`` the attention of
+all rivals together, as a multiple of the wanted key's, a worst input is right exactly while S is below a threshold, and
+S falls with beta; so the least beta is a root. The sufficient formula beside it is the lemma's own estimate,
+``(n - 1) exp(-beta lambda) < 1``. At the least beta itself the worst input ties; use slightly more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
+from whatwhere.theory.discrepancy import gaps, index_smallest, retrieval_smallest
+
+Inputs = Literal["any", "proper"]
+
+
+def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> float:
+    """The least beta for T_Index on every in-range input of at most n tokens.
+
+    An integer query i with the wanted key i places back has rivals at i distances on one side and n - 1 - i on the
+    other; it is right when S < 1. A letter query has n - 1 on one side; it is right when S < 3 (see the values in
+    :func:`~whatwhere.theory.index_head.index_head`). Shorter inputs have fewer rivals, so length n decides.
+
+    Args:
+        n: the longest input, at least 2.
+        theta: the angle; no rational multiple of 2 pi within the length.
+        integers: the largest integer there is; n - 1 by default.
+    """
+    check_index_angle(theta, n)
+    if integers is not None:
+        check_integers(integers)
+    gap = gaps(theta, n - 1)
+    asked = np.arange(1, min(n - 1, integers or n - 1) + 1)
+
+    def excess(beta: float) -> float:
+        side = np.concatenate([[0.0], np.cumsum(np.exp(-beta * gap))])  # attention of the rivals up to each distance
+        return max(float((side[asked] + side[n - 1 - asked]).max()) - 1, float(side[-1]) - 3)
+
+    return _root(excess, index_sufficient_beta(n, theta))
+
+
+def index_minimum_beta_on_task_inputs(theta: float, target: int = 8, context: int = 9) -> float:
+    """The least beta for one application of T_Index to raw task inputs: letters in the target window, then integers.
+
+    Less than :func:`index_minimum_beta`, because integers are not copied: an integer query whose wanted key is an
+    integer too is led astray by letters only. The outputs of earlier applications hold letters further on, so
+    iterating needs the general value.
+    """
+    n = target + context
+    check_index_angle(theta, n)
+    gap = np.concatenate([[0.0], gaps(theta, n - 1)])  # by distance from the wanted key
+    cases = []  # (which keys compete)
+    for place in range(target + 1, n + 1):
+        for i in range(1, place):
+            keys = np.arange(1, place + 1)
+            wanted = place - i
+            rivals = keys[(keys != wanted) & ((keys <= target) | (wanted <= target))]
+            cases.append(gap[np.abs(rivals - wanted)])
+
+    def excess(beta: float) -> float:
+        letter_query = np.exp(-beta * gap[1:target]).sum() - 3
+        return max(float(letter_query), *(float(np.exp(-beta * case).sum()) - 1 for case in cases))
+
+    return _root(excess, index_sufficient_beta(n, theta))
+
+
+def index_sufficient_beta(n: int, theta: float) -> float:
+    """ln(n - 1) / lambda(n): above it every in-range input of at most n tokens is right; the lemma's estimate."""
+    return math.log(n - 1) / index_smallest(n, theta)
+
+
+def retrieval_minimum_beta(n: int, theta: float, letters: int = 8, inputs: Inputs = "any") -> float:
+    """The least beta for LL queries of T_Retrieval on inputs of at most n tokens.
+
+    The worst input holds the match once, at j, and one rival token everywhere else; it is right when its rivals'
+    attention is below the match's.
+
+    Args:
+        n: the longest input, at least 2.
+        theta: the angle.
+        letters: size of the alphabet.
+        inputs: ``any`` lets the rival be a copy of the query wherever the match stands. ``proper`` leaves out what a
+            proper input cannot hold: a copy of the query before the match. It is a little smaller for short inputs and
+            the same for long ones, where the worst match is the first token.
+
+    Returns:
+        The least beta; infinity where no beta serves because a rival's logit reaches the match's.
+    """
+    check_length(n)
+    check_angle(theta)
+    check_letters(letters)
+    omega = math.tau / letters
+    if retrieval_smallest(n, theta, letters) <= 0:
+        return math.inf
+    away = np.arange(n - 1, -1, -1) * theta  # [n]: the first token's distance first
+    match, rival = np.cos(away[:-1]), np.cos(omega - away)
+
+    def excess(beta: float) -> float:
+        rivals = np.exp(beta * (rival - 1))
+        others = rivals.sum() - rivals[:-1]  # [n - 1]: all but the one where the match stands
+        if inputs == "proper":
+            others[1:] -= rivals[-1]  # then the rivals are LI tokens, of which the query is no copy
+        return float((others * np.exp(-beta * (match - 1))).max()) - 1
+
+    return _root(excess, retrieval_sufficient_beta(n, theta, letters))
+
+
+def retrieval_sufficient_beta(n: int, theta: float, letters: int = 8) -> float:
+    """ln(n - 1) / lambda(n); infinity where lambda is not above 0."""
+    smallest = retrieval_smallest(n, theta, letters)
+    return math.log(n - 1) / smallest if smallest > 0 else math.inf
+
+
+def retrieval_tie_beta(n: int, theta: float) -> float:
+    """The least beta for LI queries on proper inputs that are not left-unique (erratum E4).
+
+    Every earlier token has the query's left letter and another integer; only RoPE tells them from the query, by
+    1 - cos theta. Infinity at theta = 0, where they tie.
+    """
+    check_length(n)
+    check_angle(theta)
+    gap = gaps(theta, n - 1)
+    if gap.min() <= 0:
+        return math.inf
+    return _root(lambda beta: float(np.exp(-beta * gap).sum()) - 1, math.log(n - 1) / float(gap.min()))
+
+
+def _root(excess: Callable[[float], float], enough: float) -> float:
+    """The beta at which a falling function reaches 0, between 0 and a beta that is known to be enough."""
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, enough
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high
