@@ -13,10 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def attention_entropy(logits: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"]:
-    """Entropy in nats of the softmax of some logits; minus infinity marks keys that cannot be seen."""
-    log = logits.log_softmax(-1)
-    return -(log.exp() * log.masked_fill(log.isneginf(), 0)).sum(-1)
+def entropy_of(log_attention: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"]:
+    """Entropy in nats, from the log-softmax of the logits; minus infinity marks keys that cannot be seen."""
+    return -(log_attention.exp() * log_attention.masked_fill(log_attention.isneginf(), 0)).sum(-1)
 
 
 def entropy_share(entropy: Float[Tensor, "*any"], keys: Float[Tensor, "*#any"] | Tensor) -> Float[Tensor, "*any"]:

@@ -11,6 +11,7 @@ Both scores lie in [0, 1] and their sum is at least 1. Uniform attention scores 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +20,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.entropy import attention_entropy, entropy_share
-from whatwhere.heads.swaps import TILE, weighted_cosines
+from whatwhere.heads.entropy import entropy_of, entropy_share
+from whatwhere.heads.swaps import TILE, Tile, key_swaps, weighted_cosines
 from whatwhere.model.trace import LayerTrace, Trace
 
 Level = Literal["keys", "tokens"]
@@ -42,13 +43,15 @@ class HeadScores:
     each_symbolic: Float[Tensor, "layer batch head query"]
     each_entropy: Float[Tensor, "layer batch head query"]
     """In nats, of the attention over all visible keys, the query's own included."""
+    each_own: Float[Tensor, "layer batch head query"]
+    """The attention that each query pays to its own position."""
     visible: Int[Tensor, "layer query"]
     """How many keys each query sees, itself included."""
     layers: tuple[int, ...]
     tau: float
-    level: Level = "keys"
+    level: Level
     """What is swapped: key vectors at the layer itself (the paper's), or input tokens."""
-    renormalised: bool = False
+    renormalised: bool
     """Whether the weights use attention renormalised without the query's own position (not the paper's score)."""
 
     @property
@@ -70,6 +73,11 @@ class HeadScores:
     def entropy_share(self) -> Float[Tensor, "layer head"]:
         """Entropy as a share of its maximum, the logarithm of the number of visible keys."""
         return entropy_share(self.each_entropy, self.visible[:, None, None].double()).nanmean((1, 3))
+
+    @property
+    def own(self) -> Float[Tensor, "layer head"]:
+        """Attention that the head pays to the query's own position; above one half it attends to itself."""
+        return self.each_own.mean((1, 3))
 
     @property
     def inputs(self) -> int:
@@ -104,14 +112,28 @@ def score(trace: Trace, tau: float = TAU, *, renormalised: bool = False) -> Head
             "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
             "Trace some inputs: whatwhere.trace(model, tokens)."
         )
-    each = torch.stack([_score_layer(layer, tau, renormalised) for layer in trace.layers])
+    each = torch.stack([_score_layer(layer, tau, renormalised) for layer in trace.layers], 1)
+    return stack_scores(trace.layers, each, tau, "keys", renormalised)
+
+
+def stack_scores(
+    layers: Sequence[LayerTrace],
+    each: Float[Tensor, "4 layer batch head query"],
+    tau: float,
+    level: Level,
+    renormalised: bool,
+) -> HeadScores:
+    """What :func:`weigh` gave for each layer, with the settings that made it."""
+    positional, symbolic, entropy, own = each
     return HeadScores(
-        each_positional=each[:, 0],
-        each_symbolic=each[:, 1],
-        each_entropy=each[:, 2],
-        visible=torch.stack([layer.visible.sum(-1) for layer in trace.layers]),
-        layers=tuple(layer.layer for layer in trace.layers),
+        each_positional=positional,
+        each_symbolic=symbolic,
+        each_entropy=entropy,
+        each_own=own,
+        visible=torch.stack([layer.visible.sum(-1) for layer in layers]),
+        layers=tuple(layer.layer for layer in layers),
         tau=tau,
+        level=level,
         renormalised=renormalised,
     )
 
@@ -122,8 +144,8 @@ def check_tau(tau: float) -> None:
         raise WhatwhereError(f"tau must be a number above 0, not {tau}; {TAU} is the default.")
 
 
-def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head query"]:
-    """Positional, symbolic and entropy of one layer, some inputs at a time so that float64 copies stay small."""
+def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "4 batch head query"]:
+    """One layer, some inputs at a time so that float64 copies stay small."""
     batch, heads, keys, width = layer.keys.shape
     some = max(1, TILE // (heads * keys * width))
     parts = [
@@ -133,16 +155,41 @@ def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Ten
     return torch.cat(parts, 1)
 
 
-def _score_query(layer: LayerTrace, query: int, tau: float, renormalised: bool) -> Float[Tensor, "3 batch head"]:
-    seen = layer.visible[query]
-    others = seen & (layer.key_positions != layer.query_positions[query])  # the definition's swaps never move the query
+def _score_query(layer: LayerTrace, query: int, tau: float, renormalised: bool) -> Float[Tensor, "4 batch head"]:
     amplitudes, waves = layer.amplitudes(query), layer.waves(query)
-    logits = (amplitudes * waves.T).sum(-1)  # [batch, head, key]
-    entropy = attention_entropy(logits.masked_fill(~seen, -torch.inf))  # [batch, head]
-    if others.sum() < 2:
-        return torch.stack([torch.full_like(entropy, torch.nan)] * 2 + [entropy])
-    attention = logits.masked_fill(~(others if renormalised else seen), -torch.inf).softmax(-1)
-    scores = weighted_cosines(
-        amplitudes[:, :, others], waves[:, others], logits[..., others], attention[..., others], tau
-    )
-    return torch.cat([scores, entropy[None]])
+    logits = (amplitudes * waves.T).sum(-1)  # [batch, head, key]: the diagonal of M
+
+    def swaps(keys: Int[Tensor, "swappable"]) -> Iterator[Tile]:
+        return key_swaps(amplitudes[:, :, keys], waves[:, keys])
+
+    return weigh(layer, query, logits, swaps, tau, renormalised)
+
+
+def weigh(
+    layer: LayerTrace,
+    query: int,
+    logits: Float[Tensor, "batch head key"],
+    swaps: Callable[[Tensor], Iterable[Tile]],
+    tau: float,
+    renormalised: bool,
+) -> Float[Tensor, "4 batch head"]:
+    """Positional, symbolic, entropy and attention to itself, of one query of a layer.
+
+    Args:
+        layer: says which keys the query sees and where it stands.
+        query: an index into the layer's queries.
+        logits: of that query, in float64, on all keys.
+        swaps: gives all swaps of the keys that it is called with; keys are then counted among these.
+        tau: see :func:`score`.
+        renormalised: see :func:`score`.
+    """
+    seen = layer.visible[query]
+    own = layer.key_positions == layer.query_positions[query]
+    log_attention = logits.masked_fill(~seen, -torch.inf).log_softmax(-1)
+    attention = log_attention.exp()
+    facts = torch.stack([entropy_of(log_attention), (attention * own).sum(-1)])
+    keys = (seen & ~own).nonzero().flatten()  # the definition's permutations leave the query where it is
+    if len(keys) < 2:
+        return torch.cat([torch.full_like(facts, torch.nan), facts])
+    mass = logits[..., keys].softmax(-1) if renormalised else attention[..., keys]
+    return torch.cat([weighted_cosines(logits[..., keys], mass, tau, swaps(keys)), facts])

@@ -17,14 +17,25 @@ both be small, which is the exclusion principle: ``c_pos^2 + c_sym^2 = 1 + sech(
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 TILE = 2**18
 """Numbers in the largest temporary; about a dozen of them live at once. They should fit the processor's cache."""
+
+
+class Tile(NamedTuple):
+    """Some swaps. Keys come first and rows (one per input and head) last, so that each swap is contiguous in memory."""
+
+    i: Int[Tensor, "..."]
+    """The first key of each swap; broadcasts against ``j``."""
+    j: Int[Tensor, "..."]
+    after: Float[Tensor, "... row"]
+    """The logit difference d' of the two places after each swap."""
 
 
 def swap_cosines(
@@ -32,54 +43,49 @@ def swap_cosines(
 ) -> tuple[Float[Tensor, "*any"], Float[Tensor, "*any"]]:
     """The positional and the symbolic cosine of swaps, from the logit differences d and d'."""
     r, s = (before / 2).tanh(), (after / 2).tanh()
-    norm = ((1 + r * r) * (1 + s * s)).rsqrt()
-    return (1 + r * s) * norm, (1 - r * s) * norm
+    norm, product = ((1 + r * r) * (1 + s * s)).rsqrt(), r * s
+    return (1 + product) * norm, (1 - product) * norm
 
 
 def weighted_cosines(
-    amplitudes: Float[Tensor, "batch head key wave"],
-    waves: Float[Tensor, "wave key"],
     logits: Float[Tensor, "batch head key"],
     attention: Float[Tensor, "batch head key"],
     tau: float,
+    tiles: Iterable[Tile],
 ) -> Float[Tensor, "2 batch head"]:
-    """The positional and symbolic score of each input: cosines of all swaps, weighted by the attention they move.
+    """The positional and symbolic score of each input: cosines of swaps, weighted by the attention that they move.
 
     The weight of a swap is the softmax over swaps of ``|D_i - D_j| / tau``. Its largest exponent belongs to the most
-    and the least attended key and is known beforehand, so one pass over tiles of M suffices.
+    and the least attended key and is known beforehand, so one pass over the swaps suffices.
 
     Args:
-        amplitudes: the contents of the keys to swap, two or more, as :meth:`LayerTrace.amplitudes` gives them.
-        waves: the places of the same keys, as :meth:`LayerTrace.waves` gives them.
-        logits: the logits of the same keys, which are the diagonal of M.
+        logits: of the keys that take part, before any swap.
         attention: the attention D on the same keys, however normalised.
         tau: temperature of the weights.
+        tiles: every swap of two of these keys, once.
     """
-    batch, heads, _, _ = amplitudes.shape
-    # Keys first and (input, head) last: what belongs to one swap is then contiguous, and so is M as a matrix product.
-    contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
-    places = waves.T.contiguous()  # [key, wave]
-    logit = logits.permute(2, 0, 1).flatten(1)  # [key, row]
-    mass = attention.permute(2, 0, 1).flatten(1) / tau  # [key, row]
+    logit, mass = (x.permute(2, 0, 1).flatten(1) for x in (logits, attention / tau))  # [key, row]
     largest = (mass.amax(0) - mass.amin(0)).detach()  # [row]; cancels in the quotient, so carries no gradient
-    total = torch.zeros(3, batch * heads, dtype=mass.dtype, device=mass.device)
-    for i, j, after in _tiles(contents, places):
-        r, s = ((logit[i] - logit[j]) / 2).tanh(), (after / 2).tanh()  # [swap, row], a rectangle [i, j, row]
-        weight = ((mass[i] - mass[j]).abs() - largest).exp()
-        even = weight * ((1 + r * r) * (1 + s * s)).rsqrt()
-        odd = even * r * s
-        total = total + torch.stack([part.flatten(0, -2).sum(0) for part in (weight, even, odd)])
-    weight, even, odd = total.unflatten(1, (batch, heads))
-    return torch.stack([even + odd, even - odd]) / weight
+    total = torch.zeros(3, logit.shape[1], dtype=logit.dtype, device=logit.device)
+    for tile in tiles:
+        positional, symbolic = swap_cosines(logit[tile.i] - logit[tile.j], tile.after)  # [..., row]
+        weight = ((mass[tile.i] - mass[tile.j]).abs() - largest).exp()
+        sums = [part.flatten(0, -2).sum(0) for part in (weight, weight * positional, weight * symbolic)]
+        total = total + torch.stack(sums)
+    return (total[1:] / total[0]).unflatten(1, logits.shape[:2])
 
 
-def _tiles(
-    contents: Float[Tensor, "key row wave"], places: Float[Tensor, "key wave"]
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Every swap i < j once, in tiles of bounded size: the keys i, the keys j (they broadcast), and d' of their swaps.
+def key_swaps(amplitudes: Float[Tensor, "batch head key wave"], waves: Float[Tensor, "wave key"]) -> Iterator[Tile]:
+    """Every swap of two keys, from blocks of M.
 
     A block of keys gives two tiles: the triangle of swaps within it, and the rectangle of swaps with later keys.
+
+    Args:
+        amplitudes: the contents of the keys, as :meth:`whatwhere.model.trace.LayerTrace.amplitudes` gives them.
+        waves: the places of the same keys, as :meth:`whatwhere.model.trace.LayerTrace.waves` gives them.
     """
+    contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
+    places = waves.T.contiguous()  # [key, wave]
     keys, rows, _ = contents.shape
     block = max(1, TILE // (keys * rows))
     index = torch.arange(keys, device=places.device)
@@ -88,10 +94,10 @@ def _tiles(
         square = _logits(contents[own], places[own])
         i, j = torch.triu_indices(*square.shape[:2], offset=1, device=places.device)
         if len(i):
-            yield start + i, start + j, square[i, j] - square[j, i]
+            yield Tile(start + i, start + j, square[i, j] - square[j, i])
         if start + block < keys:
             there, back = _logits(contents[later], places[own]), _logits(contents[own], places[later])
-            yield index[own, None], index[None, later], there - back.transpose(0, 1)
+            yield Tile(index[own, None], index[None, later], there - back.transpose(0, 1))
 
 
 def _logits(

@@ -1,0 +1,110 @@
+"""Scores of a model on inputs, and what it is that changes places: keys or tokens.
+
+``level="keys"``: two key vectors of the layer itself are exchanged, and nothing else. This is the paper's definition, over tuples of hidden vectors, and costs no further forward pass.
+
+``level="tokens"``: two input tokens are exchanged and the model runs again, once per swap. The same at layer 0; deeper,
+the swap also changes the query and every other key, so the score speaks of the model up to that layer and not of the
+head alone. A variant for comparison, and the measurement one would make by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.scores import TAU, HeadScores, Level, check_tau, score, stack_scores, weigh
+from whatwhere.heads.swaps import Tile
+from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
+
+TOKENS_AT_ONCE = 2**14
+"""Tokens per forward pass: enough to keep the processor busy, few enough that traces of long inputs stay small."""
+
+
+@torch.no_grad()
+def score_model(
+    model: Traceable,
+    tokens: Tokens,
+    tau: float = TAU,
+    *,
+    level: Level = "keys",
+    renormalised: bool = False,
+    layers: Sequence[int] | None = None,
+) -> HeadScores:
+    """Traces a model on some inputs and scores its heads at the last query, a bounded number of inputs at a time.
+
+    Args:
+        model: anything with a trace.
+        tokens: ids ``[batch, seq]``, at least one input.
+        tau: temperature of the weights; see :func:`whatwhere.heads.scores.score`.
+        level: what is swapped, ``keys`` (the paper's score) or ``tokens``.
+        renormalised: see :func:`whatwhere.heads.scores.score`.
+        layers: which layers, from 0; all by default.
+
+    Raises:
+        WhatwhereError: an unknown level, no inputs, or what :func:`whatwhere.trace` and :func:`whatwhere.score` refuse.
+    """
+    if level not in ("keys", "tokens"):
+        raise WhatwhereError(f"level must be 'keys' or 'tokens', not {level!r}.")
+    ids = torch.as_tensor(tokens)
+    if ids.ndim != 2 or len(ids) == 0:
+        raise WhatwhereError(f"tokens [batch, seq] of at least one input were expected; {tuple(ids.shape)} arrived.")
+    parts = []
+    for some in ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))):
+        if level == "keys":
+            parts.append(score(trace(model, some, layers=layers), tau, renormalised=renormalised))
+        else:
+            parts.append(_score_token_swaps(model, some, tau, renormalised, layers))
+    return _join(parts)
+
+
+def _join(parts: Sequence[HeadScores]) -> HeadScores:
+    """The same heads on more inputs."""
+    each = [field.name for field in fields(HeadScores) if field.name.startswith("each_")]
+    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts], 1) for name in each})
+
+
+def _score_token_swaps(
+    model: Traceable, tokens: Int[Tensor, "batch seq"], tau: float, renormalised: bool, layers: Sequence[int] | None
+) -> HeadScores:
+    """What the definition says, with tokens for keys: one forward pass per swap."""
+    check_tau(tau)
+    before = trace(model, tokens, layers=layers)
+    after = _swapped_differences(model, tokens, before)
+    each = []
+    for layer, differences in zip(before.layers, after, strict=True):
+
+        def swaps(keys: Tensor, differences: Tensor = differences) -> Iterator[Tile]:
+            i, j = torch.triu_indices(len(keys), len(keys), offset=1, device=keys.device)
+            yield Tile(i, j, differences[keys[i], keys[j]])
+
+        logits = layer.double().logits()[:, :, -1]
+        each.append(weigh(layer, -1, logits, swaps, tau, renormalised)[..., None])
+    return stack_scores(before.layers, torch.stack(each, 1), tau, "tokens", renormalised)
+
+
+def _swapped_differences(
+    model: Traceable, tokens: Int[Tensor, "batch seq"], before: Trace
+) -> Float[Tensor, "layer key key row"]:
+    """The logit difference of places i and j once tokens i and j have changed places, for i < j before the query."""
+    first = before.layers[0]
+    batch, heads, seq, _ = first.keys.shape
+    after = torch.full((len(before.layers), seq, seq, batch * heads), torch.nan, dtype=torch.float64)
+    after = after.to(first.keys.device)
+    for i in range(seq - 1):
+        for j in range(i + 1, seq - 1):
+            order = list(range(seq))
+            order[i], order[j] = j, i
+            swapped = trace(model, tokens[:, order], layers=[layer.layer for layer in before.layers])
+            for layer, differences in zip(swapped.layers, after, strict=True):
+                differences[i, j] = _difference(layer, i, j)
+    return after
+
+
+def _difference(layer: LayerTrace, i: int, j: int) -> Float[Tensor, "row"]:
+    logits = layer.double().logits()[:, :, -1]  # [batch, head, key]
+    return (logits[..., i] - logits[..., j]).flatten()
