@@ -1,6 +1,7 @@
 """Scores of a model on inputs, and what it is that changes places: keys or tokens.
 
-``level="keys"``: two key vectors of the layer itself are exchanged, and nothing else. This is the paper's definition, over tuples of hidden vectors, and costs no further forward pass.
+``level="keys"``: two key vectors of the layer itself are exchanged, and nothing else. This is the paper's definition,
+over tuples of hidden vectors, and costs no further forward pass.
 
 ``level="tokens"``: two input tokens are exchanged and the model runs again, once per swap. The same at layer 0; deeper,
 the swap also changes the query and every other key, so the score speaks of the model up to that layer and not of the

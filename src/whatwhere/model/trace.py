@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -112,6 +112,7 @@ class Trace:
         return torch.stack([layer.attention() for layer in self.layers])
 
 
+@runtime_checkable
 class Traceable(Protocol):
     """A model that can tell what its attention layers did."""
 
@@ -128,7 +129,7 @@ class Traceable(Protocol):
 
 
 def trace(
-    model: Traceable,
+    model: object,
     tokens: Tokens,
     *,
     layers: Sequence[int] | None = None,
@@ -138,7 +139,7 @@ def trace(
     """Runs a model on some inputs and returns what its attention layers did.
 
     Args:
-        model: one of ours (trained or hand-built).
+        model: one of ours, trained or hand-built: anything :class:`Traceable`.
         tokens: ids ``[batch, seq]``.
         layers: which layers, from 0; all by default.
         queries: which query positions, from 0 (negative: from the end); only the last by default.
@@ -147,7 +148,7 @@ def trace(
     Raises:
         WhatwhereError: the model has no trace, or a layer or position does not exist.
     """
-    if not hasattr(model, "trace"):
+    if not isinstance(model, Traceable):
         raise WhatwhereError(
             f"a whatwhere model was expected (see whatwhere.load), and a {type(model).__name__} arrived."
         )

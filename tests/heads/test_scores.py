@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whatwhere.heads.scores
+import whatwhere.heads.swaps
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.scores import SENSITIVITY_TAUS, HeadScores, score
+from whatwhere.model.rope import interleaved_to_half, rope_frequencies
+from whatwhere.model.trace import LayerTrace, Trace
+
+MakeLayer = Callable[..., LayerTrace]
+BruteForce = Callable[..., tuple[float, float]]
+
+shapes = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**31),
+        "seq": st.integers(3, 9),
+        "rotated": st.sampled_from([0, 4, 8]),
+        "layout": st.sampled_from(["half", "interleaved"]),
+        "size": st.sampled_from([0.0, 0.3, 2.0, 5.0]),
+        "queries": st.sampled_from([(-1,), (2, -1)]),
+        "dtype": st.sampled_from([torch.float32, torch.float64]),
+    }
+)
+
+
+def one(layer: LayerTrace, tau: float = 0.01, *, renormalised: bool = False) -> HeadScores:
+    return score(Trace((layer,)), tau, renormalised=renormalised)
+
+
+@settings(max_examples=30, deadline=None)
+@given(shape=shapes, tau=st.sampled_from(SENSITIVITY_TAUS))
+def test_scores_are_what_the_definition_says(
+    make_layer: MakeLayer, brute_force: BruteForce, shape: dict, tau: float
+) -> None:
+    layer = make_layer(**shape)
+    scores = one(layer, tau)
+    for query in range(len(layer.query_positions)):
+        for head in range(2):
+            found = float(scores.each_positional[0, 1, head, query]), float(scores.each_symbolic[0, 1, head, query])
+            assert found == pytest.approx(brute_force(layer, 1, head, query, tau), abs=1e-10)
+
+
+def test_keys_that_a_query_cannot_see_take_no_part(make_layer: MakeLayer, brute_force: BruteForce) -> None:
+    layer = make_layer(seq=9, queries=(7,))
+    visible = layer.visible.clone()
+    visible[0, [0, 3]] = False  # a window, a padded key
+    layer = replace(layer, visible=visible)
+    scores = one(layer, 0.1)
+    found = float(scores.each_positional[0, 0, 1, 0]), float(scores.each_symbolic[0, 0, 1, 0])
+    assert found == pytest.approx(brute_force(layer, 0, 1, 0, 0.1), abs=1e-12)
+    assert scores.visible.tolist() == [[6]]
+
+
+@pytest.mark.parametrize("tile", [1, 7, 40, 300])
+def test_scores_do_not_depend_on_the_size_of_the_blocks(
+    make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, tile: int
+) -> None:
+    layer = make_layer(seq=12, batch=3)
+    whole = one(layer, 0.1)
+    monkeypatch.setattr(whatwhere.heads.swaps, "TILE", tile)
+    monkeypatch.setattr(whatwhere.heads.scores, "TILE", tile)
+    blocked = one(layer, 0.1)
+    torch.testing.assert_close(blocked.each_positional, whole.each_positional, rtol=0, atol=1e-13)
+    torch.testing.assert_close(blocked.each_symbolic, whole.each_symbolic, rtol=0, atol=1e-13)
+
+
+@settings(max_examples=50, deadline=None)
+@given(shape=shapes, tau=st.floats(1e-4, 10))
+def test_scores_lie_between_0_and_1_and_their_sum_is_at_least_1(make_layer: MakeLayer, shape: dict, tau: float) -> None:
+    scores = one(make_layer(**shape), tau)
+    both = torch.stack([scores.each_positional, scores.each_symbolic])
+    assert both.min() >= -1e-12
+    assert both.max() <= 1 + 1e-12
+    assert both.sum(0).min() >= 1 - 1e-12
+
+
+@pytest.mark.parametrize("tau", SENSITIVITY_TAUS)
+def test_uniform_attention_is_positional_and_symbolic_at_once(make_layer: MakeLayer, tau: float) -> None:
+    scores = one(make_layer(size=0.0), tau)
+    torch.testing.assert_close(scores.positional, torch.ones(1, 2, dtype=torch.float64))
+    torch.testing.assert_close(scores.symbolic, torch.ones(1, 2, dtype=torch.float64))
+    torch.testing.assert_close(scores.entropy_share, torch.ones(1, 2, dtype=torch.float64))
+
+
+def test_constant_keys_make_an_exactly_positional_head(make_layer: MakeLayer) -> None:
+    layer = make_layer(keys=torch.ones(1, 1, 9, 8, dtype=torch.float64))
+    scores = one(layer)
+    assert float(scores.positional) == pytest.approx(1, abs=1e-14)
+    assert float(scores.symbolic) < 0.9
+
+
+def test_without_rotation_a_head_is_exactly_symbolic(make_layer: MakeLayer) -> None:
+    scores = one(make_layer(frequencies=rope_frequencies(8, None)))
+    torch.testing.assert_close(scores.symbolic, torch.ones(1, 2, dtype=torch.float64), rtol=0, atol=1e-14)
+    assert scores.positional.max() < 0.9
+
+
+def one_hot_symbolic_head(make_layer: MakeLayer, peak: float, seq: int = 17) -> LayerTrace:
+    """One key of height ``peak`` among flat ones, and no rotation."""
+    keys = torch.zeros(1, 1, seq, 2, dtype=torch.float64)
+    keys[0, 0, 3, 0] = peak
+    asked = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(1, 1, 1, 2)
+    return make_layer(keys=keys, asked=asked, frequencies=torch.zeros(1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("tau", "other"),
+    [(10.0, 0.864), (1.0, 0.720), (0.5, 0.486), (0.25, 0.114), (0.2, 0.045), (0.1, 0.0003), (0.05, 0.0)],
+)
+def test_large_tau_lets_swaps_that_move_nothing_drown_the_rest(make_layer: MakeLayer, tau: float, other: float) -> None:
+    """The specification's table for a one-hot head at 17 tokens: 105 / (15 exp(1 / tau) + 105)."""
+    scores = one(one_hot_symbolic_head(make_layer, peak=60.0), tau)
+    assert float(scores.positional) == pytest.approx(other, abs=6e-4)
+    assert float(scores.symbolic) == pytest.approx(1)
+
+
+def test_small_tau_counts_only_the_swaps_that_move_most(make_layer: MakeLayer) -> None:
+    scores = one(one_hot_symbolic_head(make_layer, peak=3.0), 1e-4)
+    assert float(scores.positional) == pytest.approx(1 / math.cosh(3.0), abs=1e-12)
+
+
+def test_huge_logits_overflow_nothing(make_layer: MakeLayer) -> None:
+    scores = one(make_layer(size=1e5), 1e-6)
+    assert bool(torch.isfinite(scores.each_positional + scores.each_symbolic + scores.each_entropy).all())
+
+
+def test_the_layout_of_planes_changes_nothing(make_layer: MakeLayer) -> None:
+    layer = make_layer(layout="interleaved")
+    order = interleaved_to_half(8, 8)
+    half = replace(
+        layer,
+        queries=layer.queries[..., order],
+        keys=layer.keys[..., order],
+        rotation=replace(layer.rotation, layout="half"),
+    )
+    torch.testing.assert_close(one(layer).each_positional, one(half).each_positional, rtol=0, atol=1e-12)
+
+
+def test_renaming_symbols_changes_nothing(make_layer: MakeLayer) -> None:
+    """As in the Retrieval head, whose letters are angles: every key and query turns by as many letters."""
+    layer = make_layer()
+    renamed = replace(
+        layer,
+        queries=layer.rotation.turn(layer.queries, torch.tensor(2.5)),
+        keys=layer.rotation.turn(layer.keys, torch.tensor(2.5)),
+    )
+    torch.testing.assert_close(one(layer).each_positional, one(renamed).each_positional, rtol=0, atol=1e-12)
+    torch.testing.assert_close(one(layer).each_symbolic, one(renamed).each_symbolic, rtol=0, atol=1e-12)
+
+
+def test_a_constant_added_to_every_logit_changes_nothing(make_layer: MakeLayer) -> None:
+    layer = make_layer(rotated=6)
+    queries, keys = layer.queries.clone(), layer.keys.clone()
+    queries[..., 7], keys[..., 7] = 5.0, 2.0  # an unrotated coordinate, the same for all keys
+    without = keys.clone()
+    without[..., 7] = 0.0
+    a, b = replace(layer, queries=queries, keys=keys), replace(layer, queries=queries, keys=without)
+    torch.testing.assert_close(one(a).each_symbolic, one(b).each_symbolic, rtol=0, atol=1e-12)
+
+
+def test_a_query_with_fewer_than_two_keys_to_swap_is_undefined_and_counted(make_layer: MakeLayer) -> None:
+    layer = make_layer(batch=3, queries=(0, 1, 2, -1))
+    scores = one(layer)
+    assert scores.each_positional[0, :, :, :2].isnan().all()
+    assert scores.undefined.tolist() == [[6, 6]]
+    expected = scores.each_positional[0, :, :, 2:].mean((0, 2))
+    torch.testing.assert_close(scores.positional[0], expected)
+    short = one(make_layer(seq=2))
+    assert short.positional.isnan().all()
+    assert short.undefined.tolist() == [[2, 2]]
+
+
+def test_a_self_attending_head_is_scored_on_unattended_keys_unless_renormalised(make_layer: MakeLayer) -> None:
+    """Own position +20; among the others one content stands out, on a background that is positional and steep."""
+    layer = make_layer(batch=1, heads=1, seq=17, size=2.0, seed=3)
+    keys = torch.cat([layer.keys, torch.zeros(1, 1, 17, 1, dtype=torch.float64)], -1)
+    keys[..., -1, -1] = 400.0
+    asked = torch.cat([layer.queries, torch.ones(1, 1, 1, 1, dtype=torch.float64)], -1)
+    layer = replace(layer, keys=keys, queries=asked)
+    plain, renormalised = one(layer), one(layer, renormalised=True)
+    assert float(plain.own) > 0.999
+    uniform = one(layer, 1e6)  # all swaps alike
+    assert float(plain.positional) == pytest.approx(float(uniform.positional), abs=1e-6)
+    without_own = replace(layer, visible=layer.visible & (layer.key_positions != 16))
+    assert float(renormalised.positional) == pytest.approx(float(one(without_own).positional), abs=1e-12)
+    assert renormalised.renormalised
+    assert abs(float(renormalised.positional) - float(plain.positional)) > 0.01
+
+
+def test_scores_are_differentiable_in_queries_and_keys(make_layer: MakeLayer) -> None:
+    layer = make_layer(batch=1, heads=1, seq=5, width=4, size=1.0, queries=(1, -1))
+
+    def both(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        scores = one(replace(layer, queries=queries, keys=keys), 0.1)
+        return torch.stack([scores.positional, scores.symbolic, scores.entropy])
+
+    inputs = layer.queries.requires_grad_(), layer.keys.requires_grad_()
+    assert torch.autograd.gradcheck(both, inputs)
+
+
+def test_results_carry_their_settings(make_layer: MakeLayer) -> None:
+    layer = make_layer(batch=4)
+    scores = score(Trace((layer, replace(layer, layer=5))), 0.25)
+    assert (scores.tau, scores.level, scores.inputs, scores.layers, scores.renormalised) == (
+        0.25,
+        "keys",
+        4,
+        (0, 5),
+        False,
+    )
+    assert scores.positional.shape == scores.symbolic.shape == scores.entropy.shape == (2, 2)
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, math.nan, math.inf])
+def test_tau_must_be_above_0(make_layer: MakeLayer, tau: float) -> None:
+    with pytest.raises(WhatwhereError, match="tau must be a number above 0"):
+        one(make_layer(), tau)
+
+
+def test_an_empty_trace_is_refused(make_layer: MakeLayer) -> None:
+    for empty in (Trace(()), Trace((make_layer(batch=0),))):
+        with pytest.raises(WhatwhereError, match="at least one layer, input"):
+            score(empty)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU; runs wherever there is one")
+def test_scores_on_a_gpu_are_the_same(make_layer: MakeLayer) -> None:
+    layer = make_layer()
+    there = {name: getattr(layer, name).cuda() for name in ("queries", "keys", "query_positions", "visible")}
+    found = one(replace(layer, **there))
+    torch.testing.assert_close(found.each_positional.cpu(), one(layer).each_positional, rtol=0, atol=1e-10)
