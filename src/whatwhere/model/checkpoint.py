@@ -1,0 +1,69 @@
+"""A model in one file: weights, shape, and the task it was trained on, as checked safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.config import ModelConfig
+from whatwhere.model.gptj import GPTJ
+from whatwhere.storage import load_tensors, save_tensors
+from whatwhere.tasks import task_from_dict
+
+
+def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) -> None:
+    """Writes a model, whole or not at all; ``notes`` (the step, say) are kept as JSON beside the weights."""
+    about = {
+        "model": model.config.to_dict(),
+        "task": None if model.task is None else model.task.to_dict(),
+        "notes": dict(notes or {}),
+    }
+    save_tensors(path, weights_of(model), {"whatwhere": json.dumps(about)})
+
+
+def load_model(path: Path) -> GPTJ:
+    """Reads a model that :func:`save_model` wrote.
+
+    Raises:
+        WhatwhereError: the file is missing, damaged, or holds something else.
+    """
+    what = "a model"
+    arrays, metadata = load_tensors(path, what)
+    try:
+        about = json.loads(metadata["whatwhere"])
+        config = ModelConfig.from_dict(about["model"])
+        task = None if about["task"] is None else task_from_dict(about["task"])
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise WhatwhereError(f"{path} holds no whatwhere model: its description is missing or damaged.") from error
+    model = GPTJ(config)
+    model.task = task
+    set_weights(model, arrays, path)
+    return model
+
+
+def weights_of(model: GPTJ) -> dict[str, np.ndarray]:
+    """The parameters by name, as arrays."""
+    return {name: value.detach().cpu().numpy() for name, value in model.state_dict().items()}
+
+
+def set_weights(model: GPTJ, arrays: Mapping[str, np.ndarray], path: Path) -> None:
+    """Gives a model the weights of a file.
+
+    Raises:
+        WhatwhereError: names or shapes are not those of the model.
+    """
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: array.shape for name, array in arrays.items()}
+    if expected != found:
+        odd = sorted(set(expected.items()) ^ set(found.items()))[0][0]
+        raise WhatwhereError(
+            f"{path} does not hold the weights that its configuration describes: {odd!r} should have the shape "
+            f"{expected.get(odd)} and has {found.get(odd)}."
+        )
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})

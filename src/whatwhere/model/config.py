@@ -1,0 +1,105 @@
+"""The shape of a model: what the paper fixes, what it leaves open (GPT-J's own defaults), and what a study may vary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from whatwhere.errors import WhatwhereError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A GPT-J style decoder; the defaults are the paper's (Appendix "GPT-J architecture and training details")."""
+
+    vocab_size: int
+    """136 for the number task, 128 for the letter task."""
+    layers: int = 12
+    heads: int = 1
+    """Heads per layer; the paper has one, so that a layer is a head."""
+    d_model: int = 128
+    d_mlp: int = 512
+    rotary_dim: int | None = None
+    """Rotated coordinates per head, from the first; None rotates all of them (64 planes, as in the paper's table)."""
+    rope_base: float | None = 10000.0
+    """The base of the frequencies; None switches the rotation off (NoPE)."""
+    closed_planes: tuple[tuple[int, ...], ...] = ()
+    """Per layer, the frequency IDs (from 1) that may not contribute to the logits; empty leaves all planes open."""
+    dropout: float = 0.1
+    """On the embeddings, the attention weights and the output of each block."""
+    init_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "layers", "heads", "d_model", "d_mlp"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise WhatwhereError(f"{name} must be a whole number above 0, not {value!r}.")
+        if self.d_model % self.heads:
+            raise WhatwhereError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads}).")
+        if not 0 <= self.rotated <= self.d_head or self.rotated % 2:
+            raise WhatwhereError(
+                f"rotary_dim must be even and between 0 and the head's width {self.d_head}, not {self.rotated}."
+            )
+        if self.rope_base is not None and not self.rope_base > 0:
+            raise WhatwhereError(f"rope_base must be above 0, or None for no rotation, not {self.rope_base}.")
+        if not 0 <= self.dropout < 1:
+            raise WhatwhereError(f"dropout must be at least 0 and below 1, not {self.dropout}.")
+        if not self.init_std >= 0:
+            raise WhatwhereError(f"init_std must not be negative, and it is {self.init_std}.")
+        if self.closed_planes and len(self.closed_planes) != self.layers:
+            raise WhatwhereError(
+                f"closed_planes must name planes for each of the {self.layers} layers (an empty list closes none), "
+                f"and it has {len(self.closed_planes)} entries."
+            )
+        for layer, planes in enumerate(self.closed_planes):
+            wrong = [plane for plane in planes if not 1 <= plane <= self.rotated // 2]
+            if wrong:
+                raise WhatwhereError(
+                    f"closed_planes names frequency ID {wrong[0]} in layer {layer}; they run from 1 to {self.rotated // 2}."
+                )
+
+    @property
+    def d_head(self) -> int:
+        """The width of one head."""
+        return self.d_model // self.heads
+
+    @property
+    def rotated(self) -> int:
+        """How many coordinates of a head are rotated."""
+        return self.d_head if self.rotary_dim is None else self.rotary_dim
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model holds: 2,405,256 for the number task, 2,403,200 for the letter task."""
+        inner = 3 * self.d_model + self.d_mlp
+        block = 2 * self.d_model + inner * self.d_model + self.d_mlp + (self.d_model + self.d_mlp + 1) * self.d_model
+        ends = 2 * self.vocab_size * self.d_model + self.vocab_size + 2 * self.d_model
+        return self.layers * block + ends
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ModelConfig:
+        """The inverse of :meth:`to_dict`.
+
+        Raises:
+            WhatwhereError: a field is unknown or missing, or a value is impossible.
+        """
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(content) - known)
+        if unknown:
+            raise WhatwhereError(
+                f"the model's configuration has the unknown field {unknown[0]!r}; it may come from a newer whatwhere. "
+                f"Known are {', '.join(sorted(known))}."
+            )
+        if "vocab_size" not in content:
+            raise WhatwhereError("the model's configuration lacks vocab_size.")
+        values = dict(content)
+        try:
+            values["closed_planes"] = tuple(tuple(planes) for planes in values.get("closed_planes", ()))
+            return cls(**values)
+        except TypeError as error:
+            raise WhatwhereError(f"the model's configuration is damaged: {error}.") from error

@@ -1,0 +1,297 @@
+"""The paper's transformer, on one page: GPT-J, trained on the last token only.
+
+How it differs from the textbook decoder:
+
+- attention and MLP stand side by side: ``x + drop(attention(norm(x)) + mlp(norm(x)))``, one LayerNorm for both. So a
+  block is two matrices: ``w_in`` makes queries, keys, values and the MLP's hidden layer at once, ``w_out`` takes the
+  attended values and the activated hidden layer back;
+- rotary positions on the whole head (64 planes for width 128), no other positions. Inside, a plane's two coordinates
+  stand half a head apart; GPT-J's own pairs are adjacent. Export (:mod:`whatwhere.model.huggingface`) permutes them,
+  and the trace carries its layout, so plane k is the paper's frequency ID k + 1 everywhere;
+- no bias in attention, bias in the MLP, tanh GELU, untied output with bias, LayerNorm epsilon 1e-5;
+- one head per layer by default: a layer is a head;
+- the answer is read at the last position, so the last layer computes its query, its MLP and the output there only;
+- dropout is given by the caller (:class:`~whatwhere.model.dropout.Dropout`), and one mask serves attention and MLP.
+
+Axes: batch, seq, head, d_model, d_head, plane, vocab.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.config import ModelConfig
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.fused import FusedBlock
+from whatwhere.model.rope import Rotation, rope_frequencies
+from whatwhere.model.trace import LayerTrace, Tokens, Trace
+
+if TYPE_CHECKING:
+    from transformers import GPTJForCausalLM
+
+    from whatwhere.tasks.task import Task
+
+NORM_EPSILON = 1e-5
+_CELLS_AT_ONCE = 1 << 24
+"""How many activations of one layer prediction holds at a time (64 MB); longer inputs go in smaller batches."""
+
+
+class Block(nn.Module):
+    """One layer: attention and MLP in parallel on a shared LayerNorm.
+
+    ``w_in`` holds the rows of queries, keys, values and MLP, in this order; ``w_out`` the columns of attention and MLP.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        d, inner = config.d_model, config.d_mlp
+        self.heads = config.heads
+        self.sizes = (d, d, d, inner)
+        self.scale = 1 / math.sqrt(config.d_head)
+        self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
+        self.w_in = nn.Parameter(torch.empty(3 * d + inner, d))
+        self.b_mlp = nn.Parameter(torch.zeros(inner))
+        self.w_out = nn.Parameter(torch.empty(d, d + inner))
+        self.b_out = nn.Parameter(torch.zeros(d))
+
+    def split_heads(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch head seq d_head"]:
+        """Gives each head its share of the width."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        query_turn: Float[Tensor, "2 seq plane"],
+        key_turn: Float[Tensor, "2 seq plane"],
+        dropout: Dropout | None = None,
+        last_only: bool = False,
+    ) -> Float[Tensor, "batch kept d_model"]:
+        """The residual stream after this layer, at every position or at the last only.
+
+        Args:
+            x: the residual stream before it.
+            query_turn: cosines and sines by which queries turn, closed planes being 0.
+            key_turn: the same for keys.
+            dropout: where masks come from; None for none.
+            last_only: compute the last position alone (the keys and values of all positions are still needed).
+        """
+        batch, seq, d = x.shape
+        kept = 1 if last_only else seq
+        at_queries = x[:, -kept:]
+        attention_mask = dropout.mask((batch, self.heads, kept, seq)) if dropout else None
+        output_mask = dropout.mask((batch, kept, d)) if dropout else None
+        if x.device.type == "cpu" and not last_only and torch.is_grad_enabled():
+            parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
+            shape = (self.heads, self.scale, NORM_EPSILON)
+            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, attention_mask, output_mask, shape)
+            assert isinstance(fused, Tensor)
+            return fused
+
+        w_query, w_key, w_value, w_mlp = self.w_in.split(self.sizes)
+        y = self.norm(x)
+        y_at_queries = y[:, -kept:]
+        queries = turn(self.split_heads(functional.linear(y_at_queries, w_query)), query_turn[:, -kept:])
+        keys = turn(self.split_heads(functional.linear(y, w_key)), key_turn)
+        values = self.split_heads(functional.linear(y, w_value))
+        scores = queries @ keys.mT * self.scale  # [batch, head, kept, seq]
+        if not last_only:
+            scores = scores + causal_mask(seq, x)
+        weights = scores.softmax(-1)
+        if attention_mask is not None:
+            weights = weights * attention_mask
+        attended = (weights @ values).transpose(1, 2).flatten(2)  # [batch, kept, d_model]
+        hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate="tanh")
+        output = functional.linear(torch.cat([attended, hidden], -1), self.w_out, self.b_out)
+        return at_queries + (output if output_mask is None else output * output_mask)
+
+
+def turn(x: Float[Tensor, "*any seq d_head"], by: Float[Tensor, "2 seq plane"]) -> Float[Tensor, "*any seq d_head"]:
+    """Rotates vectors in half-split layout by the given cosines and sines; coordinates past the planes stay."""
+    cos, sin = by
+    planes = cos.shape[-1]
+    first, second, rest = x[..., :planes], x[..., planes : 2 * planes], x[..., 2 * planes :]
+    return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], -1)
+
+
+def causal_mask(seq: int, like: Tensor) -> Float[Tensor, "seq seq"]:
+    """Minus infinity above the diagonal: nobody looks ahead."""
+    return torch.full((seq, seq), -torch.inf, dtype=like.dtype, device=like.device).triu(1)
+
+
+class GPTJ(nn.Module):
+    """The whole model.
+
+    Args:
+        config: its shape.
+        seed: of the initial weights, N(0, init_std^2) for every matrix.
+    """
+
+    task: Task | None = None
+    """The task it was trained on, where known."""
+
+    def __init__(self, config: ModelConfig, seed: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.d_model, eps=NORM_EPSILON)
+        self.head = nn.Linear(config.d_model, config.vocab_size)
+        self.rotation = Rotation(rope_frequencies(config.rotated, config.rope_base), layout="half")
+        gates = torch.ones(config.layers, config.rotated // 2)
+        for layer, closed in enumerate(config.closed_planes):
+            gates[layer, [plane - 1 for plane in closed]] = 0
+        self.register_buffer("gates", gates, persistent=False)  # [layer, plane]
+        self.gates: Tensor
+        self._turns: Tensor | None = None
+        generator = torch.Generator().manual_seed(seed)
+        for name, parameter in self.named_parameters():
+            if name.endswith(("bias", "b_mlp", "b_out")):
+                nn.init.zeros_(parameter)
+            elif "norm" not in name:
+                nn.init.normal_(parameter, std=config.init_std, generator=generator)
+
+    def layers(self) -> Iterator[Block]:
+        """The blocks, first to last."""
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            yield block
+
+    def turns(self, seq: int) -> Float[Tensor, "2 seq plane"]:
+        """Cosines and sines of every position and plane, kept for the longest input so far."""
+        device = self.gates.device
+        if self._turns is None or self._turns.shape[1] < seq or self._turns.device != device:
+            angles = torch.arange(seq, dtype=torch.float64)[:, None] * self.rotation.frequencies  # [seq, plane]
+            self._turns = torch.stack([angles.cos(), angles.sin()]).to(device, torch.float32)
+        return self._turns[:, :seq]
+
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
+        """The logits of the next token at every position."""
+        *_, x = self.residuals(tokens)
+        return self.head(self.norm(x))
+
+    def answer_logits(
+        self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None
+    ) -> Float[Tensor, "batch vocab"]:
+        """The logits at the last position: all that training and prediction need (paper, last-token prediction)."""
+        *_, x = self.residuals(tokens, dropout, last_only=True)
+        return self.head(self.norm(x[:, -1]))
+
+    def residuals(
+        self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None, last_only: bool = False
+    ) -> Iterator[Float[Tensor, "batch kept d_model"]]:
+        """The residual stream before the first layer and after each; after the last layer maybe at the end only."""
+        turns = self.turns(tokens.shape[1])
+        x = self.embedding(tokens)  # [batch, seq, d_model]
+        if dropout is not None and (mask := dropout.mask(x.shape)) is not None:
+            x = x * mask
+        yield x
+        for layer, block in enumerate(self.layers()):
+            gated = turns * self.gates[layer]
+            x = block(x, gated, turns, dropout, last_only and layer == len(self.blocks) - 1)
+            yield x
+
+    @torch.no_grad()
+    def predict(self, tokens: Tokens) -> Int[np.ndarray, "batch"]:
+        """The answers: the likeliest token after each sequence, in batches that fit in memory.
+
+        Raises:
+            WhatwhereError: the tokens are not a table of ids of this vocabulary.
+        """
+        ids = self.check_tokens(tokens)
+        seq = ids.shape[1]
+        cells = seq * (3 * self.config.d_model + self.config.d_mlp + self.config.heads * seq)
+        batches = ids.split(max(1, _CELLS_AT_ONCE // cells))
+        return torch.cat([self.answer_logits(batch).argmax(-1) for batch in batches]).cpu().numpy()
+
+    def trace(
+        self,
+        tokens: Tokens,
+        *,
+        layers: Sequence[int] | None = None,
+        queries: Sequence[int] | None = None,
+        residuals: bool = False,
+    ) -> Trace:
+        """What each attention layer did; see :func:`whatwhere.model.trace.trace`."""
+        ids = self.check_tokens(tokens)
+        seq, depth = ids.shape[1], self.config.layers
+        chosen = _choose(range(depth) if layers is None else layers, depth, "layer")
+        positions = torch.tensor(
+            _choose([-1] if queries is None else queries, seq, "query position"), device=ids.device
+        )
+        visible = torch.arange(seq, device=ids.device) <= positions[:, None]  # [query, key]
+        kept: list[Tensor] = []
+        traced: dict[int, LayerTrace] = {}
+        for layer, x in enumerate(self.residuals(ids)):
+            if residuals:
+                kept.append(x)
+            if layer in chosen:
+                block = self.blocks[layer]
+                assert isinstance(block, Block)
+                w_query, w_key, _, _ = block.w_in.split(block.sizes)
+                y = block.norm(x)
+                gate = torch.ones(self.config.d_head, device=ids.device)
+                gate[: self.config.rotated] = self.gates[layer].repeat(2)
+                traced[layer] = LayerTrace(
+                    layer=layer,
+                    queries=block.split_heads(functional.linear(y[:, positions], w_query)) * gate,
+                    keys=block.split_heads(functional.linear(y, w_key)),
+                    rotation=self.rotation,
+                    scale=block.scale,
+                    query_positions=positions,
+                    visible=visible,
+                )
+            if not residuals and len(traced) == len(set(chosen)):
+                break
+        return Trace(tuple(traced[layer] for layer in chosen), torch.stack(kept) if residuals else None)
+
+    def check_tokens(self, tokens: Tokens) -> Int[Tensor, "batch seq"]:
+        """Token ids as a tensor on the model's device.
+
+        Raises:
+            WhatwhereError: they are not a table of whole numbers within the vocabulary.
+        """
+        ids = torch.as_tensor(tokens, device=self.gates.device)
+        if ids.ndim != 2 or ids.is_floating_point() or ids.is_complex() or ids.shape[1] == 0:
+            raise WhatwhereError(
+                f"tokens must be a table of ids [batch, seq], and {ids.dtype} of shape {tuple(ids.shape)} arrived."
+            )
+        if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < self.config.vocab_size):
+            raise WhatwhereError(
+                f"token ids must lie in 0..{self.config.vocab_size - 1}, this model's vocabulary, "
+                f"and {int(ids.min())}..{int(ids.max())} arrived."
+            )
+        return ids.long()
+
+    def to_hf(self) -> GPTJForCausalLM:
+        """The same model as a ``transformers`` GPTJForCausalLM."""
+        from whatwhere.model.huggingface import to_hf
+
+        return to_hf(self)
+
+    @classmethod
+    def from_hf(cls, model: GPTJForCausalLM) -> GPTJ:
+        """One of ours from a ``transformers`` GPTJForCausalLM."""
+        from whatwhere.model.huggingface import from_hf
+
+        return from_hf(model)
+
+
+def _choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
+    """Indices from 0, negative ones counted from the end.
+
+    Raises:
+        WhatwhereError: one does not exist.
+    """
+    for index in wanted:
+        if not -count <= index < count:
+            raise WhatwhereError(f"there is no {what} {index}: they run from 0 to {count - 1}.")
+    return [index % count for index in wanted]

@@ -1,0 +1,151 @@
+"""Everything that decides a training run: two runs with equal configurations on one machine end with equal weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.config import ModelConfig
+from whatwhere.tasks import task_from_dict
+from whatwhere.tasks.task import Task
+
+Device = Literal["cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Learning rate and length: warm up, hold until the task is learned and the heads have settled, then let go.
+
+    The rate rises over ``warmup`` steps, stays at its peak for at least ``hold`` and at most ``hold_at_most`` steps,
+    and falls to 0 over ``decay`` steps. Holding ends early once the run has settled (:class:`Settling`).
+    """
+
+    peak: float
+    warmup: int
+    hold: int
+    hold_at_most: int
+    decay: int
+
+    def __post_init__(self) -> None:
+        if not self.peak > 0:
+            raise WhatwhereError(f"the learning rate must be above 0, not {self.peak}.")
+        if min(self.warmup, self.hold, self.decay) < 0 or self.hold_at_most < self.hold or self.longest < 1:
+            raise WhatwhereError(
+                "a schedule needs warmup, hold and decay of 0 or more steps and hold_at_most of at least hold, "
+                f"one step in all; it has {self.warmup}, {self.hold}, {self.decay} and {self.hold_at_most}."
+            )
+
+    @property
+    def longest(self) -> int:
+        """The number of steps if the run never settles."""
+        return self.warmup + self.hold_at_most + self.decay
+
+    def rate(self, step: int, decay_from: int | None) -> float:
+        """The learning rate of a step (from 1).
+
+        Args:
+            step: the step.
+            decay_from: the last step at the peak, once known.
+        """
+        if step <= self.warmup:
+            return self.peak * step / self.warmup
+        if decay_from is None or step <= decay_from:
+            return self.peak
+        return self.peak * (1 - (step - decay_from - 1) / self.decay)
+
+
+@dataclass(frozen=True)
+class Settling:
+    """When a run has learned its task and its heads no longer move."""
+
+    accuracy: float = 0.99
+    """Every hop class must reach this on the validation sequences ..."""
+    evaluations: int = 3
+    """... this many times in a row ..."""
+    drift: float = 0.02
+    """... while no layer's attention at the last query moved by more than this (mean total variation) in between."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """A complete run."""
+
+    task: Task
+    model: ModelConfig
+    schedule: Schedule
+    preset: str = "custom"
+    seed: int = 0
+    """Of the data, the initial weights, the order of the sequences and dropout."""
+    dataset_size: int = 480_000
+    batch: int = 64
+    weight_decay: float = 0.1
+    """On matrices only."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip: float = 1.0
+    """The largest norm of a gradient."""
+    settling: Settling = field(default_factory=Settling)
+    checkpoints: int = 60
+    """How many models are kept if the run goes to its longest: half of them spaced logarithmically, half evenly."""
+    validation: int = 800
+    """Held-out sequences that measure accuracy at each checkpoint, in equal hop classes."""
+    device: Device = "cpu"
+    threads: int = 2
+    """CPU threads; part of the configuration, because they order the sums."""
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "checkpoints", "validation", "threads", "dataset_size"):
+            if getattr(self, name) < 1:
+                raise WhatwhereError(f"{name} must be 1 or more, not {getattr(self, name)}.")
+        if self.model.vocab_size != self.task.vocab_size:
+            raise WhatwhereError(
+                f"the {self.task.name} task has {self.task.vocab_size} tokens, and the model {self.model.vocab_size}."
+            )
+        if not self.clip > 0 or not self.weight_decay >= 0:
+            raise WhatwhereError(
+                f"clip must be above 0 and weight_decay not below, and they are {self.clip} and {self.weight_decay}."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``config.json`` keeps it."""
+        return asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> TrainingConfig:
+        """The inverse of :meth:`to_dict`.
+
+        Raises:
+            WhatwhereError: a field is unknown, missing or impossible.
+        """
+        known = {entry.name for entry in fields(cls)}
+        unknown = sorted(set(content) - known)
+        if unknown:
+            raise WhatwhereError(
+                f"the run's configuration has the unknown field {unknown[0]!r}; it may come from a newer whatwhere."
+            )
+        try:
+            values = dict(content)
+            values["task"] = task_from_dict(values["task"])
+            values["model"] = ModelConfig.from_dict(values["model"])
+            values["schedule"] = Schedule(**values["schedule"])
+            values["settling"] = Settling(**values["settling"])
+            values["betas"] = tuple(values["betas"])
+            return cls(**values)
+        except KeyError as error:
+            raise WhatwhereError(f"the run's configuration lacks {error}.") from error
+        except (TypeError, AttributeError) as error:
+            raise WhatwhereError(f"the run's configuration is damaged: {error}.") from error
+
+
+def checkpoint_steps(config: TrainingConfig) -> list[int]:
+    """The steps at which a model is kept: 0, then dense where things happen first, then even.
+
+    Half of the steps are spaced logarithmically over the whole run, half evenly, so that neither the fast beginning nor
+    the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is always kept.
+    """
+    longest, count = config.schedule.longest, max(config.checkpoints - 1, 1)
+    even = {round(longest * (i + 1) / (count - count // 2)) for i in range(count - count // 2)}
+    growing = {round(longest ** ((i + 1) / (count // 2 + 1))) for i in range(count // 2)}
+    end_of_hold = config.schedule.warmup + config.schedule.hold_at_most
+    return [0, *sorted(even | growing | {end_of_hold})]

@@ -1,0 +1,34 @@
+"""Held-out accuracy per hop class (Figure 2A), and how far attention moved between two evaluations."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from whatwhere.model.gptj import GPTJ
+from whatwhere.tasks.batch import Batch
+
+
+def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
+    """The share of right answers for 1 .. max_hops hops; NaN for a class without sequences."""
+    right = model.predict(batch.tokens) == batch.answers
+    classes = [right[batch.hops == hop] for hop in range(1, max_hops + 1)]
+    return [float(of_class.mean()) if len(of_class) else float("nan") for of_class in classes]
+
+
+def mean_accuracy(by_hop: list[float]) -> float:
+    """The mean over hop classes, equal weights (the paper's magenta line)."""
+    return float(np.mean(by_hop))
+
+
+@torch.no_grad()
+def last_attention(model: GPTJ, batch: Batch) -> Float[Tensor, "layer batch head key"]:
+    """Where the last query looks, in every layer."""
+    return model.trace(batch.tokens).attention()[..., 0, :]
+
+
+def drift(before: Tensor, after: Tensor) -> float:
+    """The largest movement of any layer's attention: mean total variation distance over inputs and heads."""
+    return float((before - after).abs().sum(-1).mul(0.5).mean((1, 2)).max())

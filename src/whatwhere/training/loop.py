@@ -1,0 +1,267 @@
+"""The training loop: cross entropy of the answer at the last position (Appendix "GPT-J architecture").
+
+Whatever a step depends on is either in the configuration or in the state: the data and the order of each epoch follow
+from the seed, dropout from a generator whose state is saved. So a run that was killed and resumed ends with the same
+bits as one that was not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import set_weights, weights_of
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ
+from whatwhere.tasks.batch import Batch
+from whatwhere.training.config import TrainingConfig, checkpoint_steps
+from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy
+from whatwhere.training.interrupt import Interrupted, stop_requests
+from whatwhere.training.run import Run, State
+
+_SAVE_EVERY_SECONDS = 30.0
+_MICRO_BATCH = 64
+"""Sequences that pass through the model together: their activations fit in the cache of a CPU core."""
+_DRIFT_INPUTS = 200
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What an observer is told after each step."""
+
+    step: int
+    longest: int
+    loss: float
+    rate: float
+    sequences_per_second: float
+    seconds: float
+    phase: str
+    by_hop: tuple[float, ...]
+    """Accuracy per hop class at the latest evaluation; empty before the first."""
+    evaluated: bool
+    """Whether this step ended with an evaluation and a checkpoint."""
+
+
+Observer = Callable[[Progress], None]
+
+
+@dataclass
+class Counters:
+    """The small part of the state."""
+
+    seconds: float = 0.0
+    """Time spent in training steps, over all sittings."""
+    held: int = 0
+    """Evaluations in a row at which the run had settled."""
+    decay_from: int | None = None
+    """The last step at the peak rate, once known."""
+    loss_sum: float = 0.0
+    loss_steps: int = 0
+
+
+def train(run: Run, observer: Observer | None = None, warn: Callable[[str], None] | None = None) -> GPTJ:
+    """Trains a run from where it stands to its end, and returns the final model.
+
+    Args:
+        run: a created run, fresh or interrupted.
+        observer: told after each step.
+        warn: told when a damaged state was passed over.
+
+    Raises:
+        Interrupted: a signal asked to stop; the state is saved.
+        WhatwhereError: the device is missing, or the disk cannot take what is written.
+    """
+    with stop_requests() as stopping:
+        return _Training(run, warn or (lambda _: None)).go(observer or (lambda _: None), stopping)
+
+
+class _Training:
+    """The moving parts of one run."""
+
+    def __init__(self, run: Run, warn: Callable[[str], None]) -> None:
+        self.run = run
+        self.config = config = run.config
+        torch.set_num_threads(config.threads)
+        self.model = GPTJ(config.model, seed=config.seed).to(config.device)
+        self.model.task = config.task
+        self.optimiser = _optimiser(self.model, config)
+        self.generator = torch.Generator(config.device).manual_seed(config.seed)
+        self.counters = Counters()
+        self.step = 0
+        self.rows: list[dict[str, float]] = []
+        dataset = config.task.dataset(config.dataset_size, config.seed)
+        self.train_set = dataset.train
+        self.validation = _equal_classes(dataset.validation, config.validation, config.task.max_hops)
+        self.attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
+        state, problems = run.latest_state()
+        for problem in problems:
+            warn(f"{problem} Going on from the state before it.")
+        if state is not None:
+            self._restore(state)
+            self.rows = [row for row in run.metrics() if row["step"] <= self.step]
+
+    def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
+        config, schedule = self.config, self.config.schedule
+        keep = set(checkpoint_steps(config))
+        dropout = Dropout(config.model.dropout, self.generator)
+        by_hop: tuple[float, ...] = ()
+        if self.step == 0:
+            by_hop = self._evaluate(float("nan"), 0.0)
+            self._save()
+        saved = began = last = time.perf_counter()
+        at_start = self.step
+        while self.step < self._end():
+            self.step += 1
+            rate = schedule.rate(self.step, self.counters.decay_from)
+            loss = self._step(rate, dropout)
+            self.counters.loss_sum += loss
+            self.counters.loss_steps += 1
+            now = time.perf_counter()
+            self.counters.seconds += now - last
+            last = now
+            evaluated = self.step in keep or self.step == self._end()
+            if evaluated:
+                by_hop = self._evaluate(self.counters.loss_sum / self.counters.loss_steps, rate)
+                self.counters.loss_sum, self.counters.loss_steps = 0.0, 0
+            stop = stopping()
+            if evaluated or stop or now - saved > _SAVE_EVERY_SECONDS:
+                self._save()
+                saved = time.perf_counter()
+            observer(
+                Progress(
+                    self.step, self._end(), loss, rate, (self.step - at_start) * config.batch / (now - began),
+                    self.counters.seconds, self._phase(), by_hop, evaluated,
+                )
+            )  # fmt: skip
+            if stop and self.step < self._end():
+                raise Interrupted(self.step)
+        return self.model
+
+    def _end(self) -> int:
+        """The last step as far as is known."""
+        schedule, begun = self.config.schedule, self.counters.decay_from
+        return schedule.longest if begun is None else begun + schedule.decay
+
+    def _phase(self) -> str:
+        if self.step < self.config.schedule.warmup:
+            return "warm-up"
+        return "decay" if self.counters.decay_from is not None and self.step > self.counters.decay_from else "hold"
+
+    def _step(self, rate: float, dropout: Dropout) -> float:
+        """One step of AdamW on one batch, in micro-batches; returns the loss."""
+        tokens, answers = self._batch(self.step - 1)
+        total = 0.0
+        for part, wanted in zip(tokens.split(_MICRO_BATCH), answers.split(_MICRO_BATCH), strict=True):
+            with torch.autocast(self.config.device, torch.bfloat16, enabled=self.config.device == "cuda"):
+                logits = self.model.answer_logits(part, dropout)
+            loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / len(tokens)
+            loss.backward()
+            total += loss.item()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        if not np.isfinite(total):
+            raise WhatwhereError(
+                f"the loss became {total} at step {self.step}; lower the learning rate (it is {rate:g}). "
+                "The checkpoints so far are whole."
+            )
+        return total
+
+    def _batch(self, index: int) -> tuple[Tensor, Tensor]:
+        """The sequences of a step: each epoch goes through the training set once, in an order given by the seed."""
+        size = len(self.train_set)
+        chosen: list[np.ndarray] = []
+        first, wanted = index * self.config.batch, self.config.batch
+        while wanted:
+            epoch, offset = divmod(first, size)
+            part = _epoch_order(self.config.seed, epoch, size)[offset : offset + wanted]
+            chosen.append(part)
+            first, wanted = first + len(part), wanted - len(part)
+        batch = self.train_set[np.concatenate(chosen)]
+        device = self.config.device
+        return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
+
+    def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
+        """Measures, decides whether the run has settled, keeps the model and the line of the metrics."""
+        by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
+        attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
+        moved = drift(self.attention, attention)
+        self.attention = attention
+        counters, schedule, settling = self.counters, self.config.schedule, self.config.settling
+        settled = min(by_hop) >= settling.accuracy and moved <= settling.drift
+        counters.held = counters.held + 1 if settled else 0
+        held_long = self.step >= schedule.warmup + schedule.hold and counters.held >= settling.evaluations
+        out_of_time = self.step >= schedule.warmup + schedule.hold_at_most
+        if counters.decay_from is None and (held_long or out_of_time):
+            counters.decay_from = self.step
+        self.rows.append(
+            {
+                "step": self.step,
+                "sequences": self.step * self.config.batch,
+                "loss": loss,
+                "lr": rate,
+                "seconds": counters.seconds,
+                **{f"accuracy_hop{hop}": value for hop, value in enumerate(by_hop, start=1)},
+                "accuracy": mean_accuracy(by_hop),
+                "drift": moved,
+            }
+        )
+        self.run.save_checkpoint(self.step, self.model)
+        self.run.write_metrics(self.rows)
+        return tuple(by_hop)
+
+    def _save(self) -> None:
+        arrays = {f"model.{name}": value for name, value in weights_of(self.model).items()}
+        for index, moments in self.optimiser.state_dict()["state"].items():
+            arrays |= {f"adam.{index}.{name}": value.cpu().numpy() for name, value in moments.items()}
+        arrays["generator"] = self.generator.get_state().numpy()
+        arrays["attention"] = self.attention.cpu().numpy()
+        self.run.save_state(State(self.step, arrays, vars(self.counters)))
+
+    def _restore(self, state: State) -> None:
+        """Takes up a saved state; training then goes on as if nothing had happened."""
+        groups: dict[str, dict[str, np.ndarray]] = {"model": {}, "adam": {}}
+        for name, array in state.arrays.items():
+            kind, _, rest = name.partition(".")
+            groups.setdefault(kind, {})[rest] = array
+        set_weights(self.model, groups["model"], self.run.directory / "resume")
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, array in groups["adam"].items():
+            index, _, moment = name.partition(".")
+            moments.setdefault(int(index), {})[moment] = torch.from_numpy(array)
+        self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": moments})
+        self.generator.set_state(torch.from_numpy(state.arrays["generator"]))
+        self.attention = torch.from_numpy(state.arrays["attention"]).to(self.config.device)
+        self.counters = Counters(**state.counters)
+        self.step = state.step
+
+
+def _optimiser(model: GPTJ, config: TrainingConfig) -> torch.optim.AdamW:
+    """AdamW that decays matrices only: a decayed bias or norm would pull the function, not its complexity."""
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
+    others = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=config.schedule.peak, betas=config.betas, fused=True)
+
+
+@lru_cache(maxsize=2)
+def _epoch_order(seed: int, epoch: int, size: int) -> np.ndarray:
+    """The order of the training set in one epoch."""
+    return np.random.default_rng([seed, epoch]).permutation(size)
+
+
+def _equal_classes(batch: Batch, wanted: int, max_hops: int) -> Batch:
+    """The first sequences of each hop class in turn, as many of each as there are, up to ``wanted`` in all."""
+    classes = [np.flatnonzero(batch.hops == hop)[: wanted // max_hops or 1] for hop in range(1, max_hops + 1)]
+    each = min(len(members) for members in classes)
+    return batch[np.stack([members[:each] for members in classes], 1).ravel()]
