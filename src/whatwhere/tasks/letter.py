@@ -2,13 +2,12 @@
 
 Writing a token as (L, R), an h-hop path has ``R(p_r) = L(p_(r+1))``, and the answer is the letter-integer token at p_h.
 The appendix does not ask that the path be unique, and a careless generator leaks the answer (erratum E2); here every
-letter that is pointed at belongs to one token, and :mod:`whatwhere.tasks.roles` says what keeps answers from standing out.
+letter that is pointed at belongs to one token, and :mod:`whatwhere.tasks.roles` keeps answers from standing out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -55,7 +54,7 @@ class LetterTask(Task):
                 f"and target is {self.target}."
             )
 
-    @cached_property
+    @property
     def vocabulary(self) -> LetterVocabulary:  # noqa: D102
         return LetterVocabulary(self.letters, self.integers)
 
@@ -87,10 +86,8 @@ class LetterTask(Task):
         letter = random_orders(rng, self.vocabulary.left(answers), self.letters)  # [role, n]
         tokens = np.empty(roles.left.shape, np.int32)  # [seq, n]
         for p, left in enumerate(roles.left):
-            if p < self.target:
-                right = self.letters + roles.integer[p]
-            else:
-                right = letter[roles.right[p - self.target], rows]
+            after = p - self.target
+            right = letter[roles.right[after], rows] if after >= 0 else self.letters + roles.integer[p]
             tokens[p] = self.vocabulary.pair(letter[left, rows], right)
         tokens[places, rows] = answers
         return Batch(

@@ -7,7 +7,6 @@ answer is the symbol at p_h. (The appendix prints another index for the answer; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -45,7 +44,7 @@ class NumberTask(Task):
         if self.distractors not in DISTRACTORS:
             raise WhatwhereError(f"distractors must be one of {DISTRACTORS}, and {self.distractors!r} arrived.")
 
-    @cached_property
+    @property
     def vocabulary(self) -> NumberVocabulary:  # noqa: D102
         return NumberVocabulary(self.symbols, self.integers)
 

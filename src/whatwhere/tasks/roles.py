@@ -1,13 +1,11 @@
 """Who is who among the letters of a sequence: the two generators of the letter task.
 
 A generator decides the *role* of the letter on each side of each token; which letter plays which role is drawn
-afterwards, so no letter and no integer carries a hint. Role 0 is always the left letter of the answer.
+afterwards, so that no letter and no integer carries a hint. Role 0 is always the left letter of the answer.
 
-- :func:`decoy_roles`, the default: the sequences that the path does not need are built so that its parts do not stand
-  out. The answer is one of three target tokens that are alone with their left letter and pointed at; a fixed number of
-  *links* (tokens that point, and that others may point at) is used in every hop class, the path's or not.
+- :func:`decoy_roles`, the default, hides the path (docs/tasks.md tells why each part is there).
 - :func:`strict_roles`: equal left letters mean equal tokens everywhere, the condition under which Theorem 1 holds for
-  Retrieval without a tie (erratum E4). It leaks, and is meant for the theory only.
+  Retrieval without a tie (erratum E4). It leaks the answer, and is meant for the theory only.
 
 Arrays are [position, n]: one operation handles one position of every sequence.
 """
@@ -24,12 +22,10 @@ from whatwhere.tasks.balance import below, random_subset
 ANSWER = 0
 DECOYS = 2
 """Target tokens that look like answers: alone with their left letter, and pointed at."""
-TO_LINK = 0.4
-"""How often an off-path token points at a link to its left, if there is one, rather than at a target token."""
-TO_ANSWER = 0.2
-"""How often an off-path token that points at a target token points at the answer rather than at a decoy.
+TO_LINK = 0.3
+"""How often a token that is free to point anywhere points at a link to its left rather than at the answer or a decoy.
 
-The path itself points at the answer once, often from the first pre-target token, so a third would be too many."""
+More of them tell less about where chains lead, and more about how often the answer is pointed at in one-hop inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,44 +57,58 @@ def decoy_roles(
     context: int,
     max_hops: int,
 ) -> Roles:
-    """Roles 1, 2 are decoys, the next ``max_hops`` links (the path's h-1 first), and the others free."""
+    """Roles 1 and 2 are decoys, the next ``max_hops`` links (tokens that point and may be pointed at), the rest free.
+
+    The answer and the decoys are exchangeable in all that one can see without following a pointer from the query: each
+    is alone with its left letter, has one token that surely points at it at an equally likely position, and every way
+    to share the other pointers is equally likely. All hop classes have the same number of links, on the path or not.
+    """
     n = len(hops)
+    rows = np.arange(n)
     first_link, first_free = 1 + DECOYS, 1 + DECOYS + max_hops
     left = first_free + (rng.random((target + context + 1, n), dtype=np.float32) * (letters - first_free)).astype(int)
     right = np.empty((context + 1, n), np.int64)
 
     decoy = random_subset(rng, np.arange(target)[:, None] != places, np.full(n, DECOYS))
-    for p in range(target):
-        left[p] = np.where(decoy[p], decoy[: p + 1].sum(0), left[p])
-    left[places, np.arange(n)] = ANSWER
+    left[:target] = np.where(decoy, decoy.cumsum(0), left[:target])
+    left[places, rows] = ANSWER
 
-    visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-    off_path = context - (hops - 1)
-    side_link = random_subset(rng, ~visited, np.minimum(max_hops - (hops - 1), off_path))
-    to_decoy = random_subset(rng, ~visited, np.minimum(DECOYS, off_path))
-    path, side, told = np.zeros((3, n), np.int64)  # so far: links of the path, other links, decoys pointed at
+    # Up to three tokens end chains, one at the answer and one at each decoy; the path goes through any of them, then
+    # through later tokens, for which there must be room. (One hop has none: its chain is the query.)
+    room = np.where(hops > 1, context - hops + 2, 0)
+    ends = random_subset(rng, np.arange(context)[:, None] < room, np.minimum(1 + DECOYS, room))
+    visited = random_subset(rng, ends, np.minimum(hops - 1, 1))
+    decoy_end = ends & ~visited
+    visited |= random_subset(rng, np.logical_or.accumulate(visited) & ~ends, np.maximum(hops - 2, 0))
+    # Links off the path end at decoys first, so that longer chains lead there as well.
+    off_path = max_hops - (hops - 1)
+    side_link = decoy_end & (decoy_end.cumsum(0) <= off_path)
+    others = ~visited & ~decoy_end
+    side_link |= random_subset(rng, others, np.minimum(off_path - side_link.sum(0), others.sum(0)))
+
+    links, told = np.zeros((2, n), np.int64)  # so far: links, and decoys at which a chain ended
+    tip = np.full(n, ANSWER)  # what the next token of the path points at
+    orphan = np.zeros(n, np.int64)  # a link to a decoy at which nothing points yet, or 0
+    urn = np.ones((1 + DECOYS, n), np.int64)
     for c in range(context):
-        link = below(rng, path + side, n)
-        link = first_link + np.where(link < path, link, hops - 1 + link - path)
-        goal = np.where(rng.random(n, dtype=np.float32) < TO_ANSWER, ANSWER, 1 + below(rng, DECOYS, n))
-        goal = np.where((rng.random(n, dtype=np.float32) < TO_LINK) & (path + side > 0), link, goal)
-        told += to_decoy[c]
-        goal = np.where(to_decoy[c], told, goal)
-        right[c] = np.where(visited[c], _end_of(path, first_link), goal)
-
-        p = target + c
-        left[p] = np.where(visited[c], first_link + path, left[p])
-        left[p] = np.where(side_link[c], first_link + hops - 1 + side, left[p])
-        path += visited[c]
-        side += side_link[c]
-    right[context] = _end_of(path, first_link)
+        told += decoy_end[c]
+        feed = others[c] & (orphan > 0)
+        to_link = others[c] & ~feed & (links > 0) & (rng.random(n, dtype=np.float32) < TO_LINK)
+        # Polya's urn: each draw adds one of its kind, and then all shares of the pointers are equally likely.
+        goal = (rng.random(n, dtype=np.float32) * urn.sum(0) >= urn.cumsum(0)[:-1]).sum(0)
+        urn[goal, rows] += others[c] & ~feed & ~to_link
+        right[c] = np.select(
+            [visited[c], decoy_end[c], feed, to_link], [tip, told, orphan, first_link + below(rng, links, n)], goal
+        )
+        link = first_link + links
+        is_link = visited[c] | side_link[c]
+        left[target + c] = np.where(is_link, link, left[target + c])
+        tip = np.where(visited[c], link, tip)
+        orphan = np.where(side_link[c] & decoy_end[c], link, np.where(feed, 0, orphan))
+        links += is_link
+    right[context] = tip
     integer = (rng.random((target, n), dtype=np.float32) * integers).astype(int)
     return Roles(left, right, integer, visited)
-
-
-def _end_of(path: Int[np.ndarray, "n"], first_link: int) -> Int[np.ndarray, "n"]:
-    """What the next token of the path points at: the link before it, or the answer."""
-    return np.where(path > 0, first_link + path - 1, ANSWER)
 
 
 def strict_letters(max_hops: int) -> int:
@@ -119,11 +129,11 @@ def strict_roles(
 ) -> Roles:
     """Roles 1 .. max_hops-1 are links, then the query's, then half the rest target letters and half pointers."""
     n = len(hops)
-    first_link, query = 1, max_hops
+    rows = np.arange(n)
+    query = max_hops
     first_target, first_pointer = query + 1, query + 1 + (letters - query) // 2
     left = np.empty((target + context + 1, n), np.int64)
     right = np.empty((context + 1, n), np.int64)
-    rows = np.arange(n)
 
     for p in range(target):
         left[p] = np.where(places == p, ANSWER, first_target + below(rng, first_pointer - first_target, n))
@@ -132,12 +142,12 @@ def strict_roles(
     goal_of = left[(rng.random((letters, n), dtype=np.float32) * target).astype(int), rows]
 
     visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-    path = np.zeros(n, np.int64)
+    tip = np.full(n, ANSWER)  # what the next token of the path points at; links count from role 1
     for c in range(context):
         pointer = first_pointer + below(rng, letters - first_pointer, n)
-        left[target + c] = np.where(visited[c], first_link + path, pointer)
-        right[c] = np.where(visited[c], _end_of(path, first_link), goal_of[pointer, rows])
-        path += visited[c]
+        left[target + c] = np.where(visited[c], tip + 1, pointer)
+        right[c] = np.where(visited[c], tip, goal_of[pointer, rows])
+        tip += visited[c]
     left[target + context] = query
-    right[context] = _end_of(path, first_link)
+    right[context] = tip
     return Roles(left, right, integer_of[left[:target], rows], visited)

@@ -1,4 +1,4 @@
-"""What the two tasks share: windows, hop classes, balance, longer inputs (Section 2 and Appendix "Formal task descriptions").
+"""What the two tasks share: windows, hop classes, balance, longer inputs (Section 2; Appendix "Tasks").
 
 A sequence is ``target`` tokens that may be answers, ``context`` tokens that point back (the paper's pre-target
 window), and the query, which is the last token. An instance of h hops visits positions p_0 > p_1 > .. > p_h: p_0 is the

@@ -1,6 +1,6 @@
 """Token ids and what people read: ``c`` and ``16`` in the number task, ``c2`` and ``gk`` in the letter task.
 
-Both tasks have two kinds of token (Appendix "Formal task descriptions"): *pointers* send one further back, and
+Both tasks have two kinds of token (Appendix "Tasks"): *pointers* send one further back, and
 everything else stays as it is and may be an answer.
 """
 
@@ -23,10 +23,13 @@ MOST_LETTERS = len(ascii_letters)
 class Vocabulary(ABC):
     """Names of token ids, in both directions."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The text of each token, by id."""
+        return self._names()
+
+    @abstractmethod
+    def _names(self) -> tuple[str, ...]: ...
 
     @abstractmethod
     def points(self, ids: Int[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
@@ -77,8 +80,7 @@ class NumberVocabulary(Vocabulary):
     symbols: int
     integers: int
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:  # noqa: D102
+    def _names(self) -> tuple[str, ...]:
         return (*map(_symbol, range(self.symbols)), *(str(i + 1) for i in range(self.integers)))
 
     def points(self, ids: Int[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:  # noqa: D102
@@ -94,7 +96,7 @@ class NumberVocabulary(Vocabulary):
 
 
 def _symbol(index: int) -> str:
-    """a .. z, aa .. az, ba ..: counting in base 26 without a zero."""
+    """Names a .. z, aa .. az, ba ..: counting in base 26 without a zero."""
     index += 1
     name = ""
     while index:
@@ -114,8 +116,7 @@ class LetterVocabulary(Vocabulary):
     letters: int
     integers: int
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:  # noqa: D102
+    def _names(self) -> tuple[str, ...]:
         lefts = ascii_letters[: self.letters]
         rights = (*lefts, *(str(i + 1) for i in range(self.integers)))
         return tuple(left + right for left in lefts for right in rights)
