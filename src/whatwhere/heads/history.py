@@ -1,0 +1,109 @@
+"""Scores along training, as ``RUN/scores.csv`` keeps them: one row per checkpoint, layer and head (Figures 2B, 2C)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.scores import TAU, HeadScores, check_tau
+from whatwhere.storage import read_csv, write_csv
+
+COLUMNS = (
+    "step", "layer", "head", "positional", "symbolic", "entropy", "tau", "inputs",
+    "seed", "level", "entropy_share", "own", "undefined",
+)  # fmt: skip
+_NUMBERS = ("positional", "symbolic", "entropy", "entropy_share")
+Row = tuple[object, ...]
+"""The cells of one line, in the order of :data:`COLUMNS`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the scores of a checkpoint."""
+
+    tau: float = TAU
+    inputs: int = 512
+    """Sequences of the run's own task, equally many of each hop count."""
+    seed: int = 0
+    """Of the inputs."""
+
+    def __post_init__(self) -> None:
+        check_tau(self.tau)
+        if self.inputs < 1:
+            raise WhatwhereError(f"the number of inputs must be 1 or more, not {self.inputs}.")
+
+    def __str__(self) -> str:
+        return f"tau {self.tau:.10g}, {self.inputs} inputs, seed {self.seed}"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistory:
+    """The scores of a run's checkpoints."""
+
+    settings: Settings
+    steps: Int[np.ndarray, "step"]
+    positional: Float[np.ndarray, "step layer head"]
+    symbolic: Float[np.ndarray, "step layer head"]
+    entropy: Float[np.ndarray, "step layer head"]
+    entropy_share: Float[np.ndarray, "step layer head"]
+
+
+def read_history(path: Path) -> ScoreHistory:
+    """Reads a run's scores.
+
+    Raises:
+        WhatwhereError: there is no such file, it is damaged, or it mixes settings.
+    """
+    what = "the run's scores"
+    rows = read_csv(path, what, COLUMNS)
+    try:
+        settings = {Settings(float(row["tau"]), int(row["inputs"]), int(row["seed"])) for row in rows}
+        numbers = np.array([[float(row[name] or "nan") for name in _NUMBERS] for row in rows])
+        index = np.array([[int(row[name]) for name in ("step", "layer", "head")] for row in rows])
+    except ValueError as error:
+        raise WhatwhereError(f"{what} at {path} are damaged: {error}. Score anew with --force.") from error
+    if len(settings) != 1:
+        found = "; ".join(sorted(map(str, settings))) or "no rows"
+        raise WhatwhereError(f"{what} at {path} should have one set of settings, and have {found}. Use --force.")
+    axes = [np.unique(column) for column in index.T]
+    shape = tuple(map(len, axes))
+    table = np.full((len(_NUMBERS), *shape), np.nan)
+    at = tuple(np.searchsorted(axis, column) for axis, column in zip(axes, index.T, strict=True))
+    table[:, *at] = numbers.T
+    if len(rows) != np.prod(shape) or len({tuple(row) for row in index.tolist()}) != len(rows):
+        raise WhatwhereError(
+            f"{what} at {path} should have one row for each of {shape[0]} steps, {shape[1]} layers and {shape[2]} "
+            f"heads, and have {len(rows)} rows. Score anew with --force."
+        )
+    return ScoreHistory(settings.pop(), axes[0], **dict(zip(_NUMBERS, table, strict=True)))
+
+
+def rows_of(step: int, scores: HeadScores, settings: Settings) -> list[Row]:
+    """The lines of one checkpoint."""
+    return [
+        (
+            step, layer, head, float(scores.positional[i, head]), float(scores.symbolic[i, head]),
+            float(scores.entropy[i, head]), settings.tau, settings.inputs, settings.seed, scores.level,
+            float(scores.entropy_share[i, head]), float(scores.own[i, head]), int(scores.undefined[i, head]),
+        )
+        for i, layer in enumerate(scores.layers)
+        for head in range(scores.positional.shape[1])
+    ]  # fmt: skip
+
+
+def write_rows(path: Path, rows: Mapping[int, Sequence[Row]]) -> None:
+    """Writes the rows of all steps, whole or not at all."""
+    write_csv(path, COLUMNS, [row for step in sorted(rows) for row in rows[step]])
+
+
+def read_rows(path: Path) -> dict[int, list[Row]]:
+    """The rows as they stand in the file, by step."""
+    rows: dict[int, list[Row]] = {}
+    for row in read_csv(path, "the run's scores", COLUMNS):
+        rows.setdefault(int(row["step"]), []).append(tuple(row[name] for name in COLUMNS))
+    return rows

@@ -1,0 +1,54 @@
+"""How sure a mean over inputs is: percentile bootstrap, all heads at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from whatwhere.errors import WhatwhereError
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+
+
+def bootstrap_interval(
+    values: Float[np.ndarray, "inputs *heads"],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[Float[np.ndarray, "*heads"], Float[np.ndarray, "*heads"]]:
+    """The interval in which the mean over inputs would fall, had other inputs of the same kind been drawn.
+
+    The same resampled inputs serve all heads, so differences between heads stay comparable.
+
+    Args:
+        values: one number per input (first axis) and head; NaN where undefined, and left out.
+        confidence: share of the resampled means inside the interval, between 0 and 1.
+        resamples: how many times the inputs are drawn anew; more only smooths the interval's ends.
+        seed: of the draws.
+
+    Returns:
+        The lower and upper end; NaN where nothing is defined.
+
+    Raises:
+        WhatwhereError: the confidence is out of range, or there are no inputs.
+    """
+    if not 0 < confidence < 1:
+        raise WhatwhereError(f"a confidence between 0 and 1 was expected, and {confidence} arrived.")
+    inputs = len(values)
+    if inputs == 0:
+        raise WhatwhereError("an interval over at least one input was asked for, and there are none.")
+    # Drawing inputs with replacement is drawing how often each occurs: the means are then one matrix product.
+    times = np.random.default_rng(seed).multinomial(inputs, np.full(inputs, 1 / inputs), size=resamples)
+    flat = values.reshape(inputs, -1)
+    defined = ~np.isnan(flat)
+    counts = times.astype(np.float64) @ defined.astype(np.float64)  # [resample, head]
+    sums = times.astype(np.float64) @ np.where(defined, flat, 0.0)
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    tail = (1 - confidence) / 2
+    low, high = np.full(flat.shape[1], np.nan), np.full(flat.shape[1], np.nan)
+    for head in np.flatnonzero(defined.any(0)):
+        known = means[~np.isnan(means[:, head]), head]
+        low[head], high[head] = np.quantile(known, [tail, 1 - tail])
+    return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])

@@ -1,0 +1,110 @@
+"""Pure heads, and when they became so (Section "Learning dynamics", Figure 2C; erratum E18).
+
+A head is positional-pure at tolerance gamma when ``s_pos >= 1 - gamma`` and ``s_sym <= gamma``; symbolic-pure is the
+mirror image. The paper does not say when a head counts as converged; here it is *pure for good* from the first
+checkpoint after which it is pure, of one kind, at every later one. The first hit is reported beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from whatwhere.errors import WhatwhereError
+
+Kind = Literal["positional", "symbolic"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+GAMMAS = (0.1, 0.05)
+"""The two tolerances of the appendix; the one of Figure 2C is not given, and 0.1 is used."""
+SLACK = 0.005
+"""How far below its maximum mean accuracy still counts as maximal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Purity:
+    """Which heads are pure at which checkpoint."""
+
+    steps: Int[np.ndarray, "step"]
+    gamma: float
+    positional: Bool[np.ndarray, "step layer head"]
+    symbolic: Bool[np.ndarray, "step layer head"]
+
+    def pure(self, kind: Kind) -> Bool[np.ndarray, "step layer head"]:
+        """Whether each head is pure of one kind, at each checkpoint."""
+        return self.positional if kind == "positional" else self.symbolic
+
+    def first(self, kind: Kind) -> Float[np.ndarray, "layer head"]:
+        """The step at which each head was first pure; NaN if never."""
+        return self._step_of_first(self.pure(kind))
+
+    def for_good(self, kind: Kind) -> Float[np.ndarray, "layer head"]:
+        """The step from which each head stayed pure to the end of the run; NaN if it did not."""
+        stays = np.logical_and.accumulate(self.pure(kind)[::-1], axis=0)[::-1]
+        return self._step_of_first(stays)
+
+    def count(self, kind: Kind) -> Int[np.ndarray, "step"]:
+        """How many heads had become pure for good by each checkpoint: the rising staircase of Figure 2C."""
+        since = self.for_good(kind).ravel()
+        return (since[None, :] <= self.steps[:, None]).sum(1)
+
+    def joined(self, kind: Kind) -> list[tuple[int, int, int]]:
+        """The heads that became pure for good as (step, layer, head), in the order in which they joined."""
+        since = self.for_good(kind)
+        return sorted((int(since[at]), int(at[0]), int(at[1])) for at in np.argwhere(~np.isnan(since)).tolist())
+
+    def _step_of_first(self, condition: np.ndarray) -> np.ndarray:
+        if not len(self.steps):
+            return np.full(condition.shape[1:], np.nan)
+        return np.where(condition.any(0), self.steps[condition.argmax(0)], np.nan)
+
+
+def purity(
+    steps: Int[np.ndarray, "step"],
+    positional: Float[np.ndarray, "step layer head"],
+    symbolic: Float[np.ndarray, "step layer head"],
+    gamma: float = GAMMAS[0],
+) -> Purity:
+    """Which heads are pure along a run; an undefined score is not pure.
+
+    Args:
+        steps: of the checkpoints, rising.
+        positional: their positional scores.
+        symbolic: their symbolic scores.
+        gamma: tolerance, above 0 and below one half.
+
+    Raises:
+        WhatwhereError: gamma is out of range.
+    """
+    check_gamma(gamma)
+    return Purity(
+        steps=steps,
+        gamma=gamma,
+        positional=(positional >= 1 - gamma) & (symbolic <= gamma),
+        symbolic=(symbolic >= 1 - gamma) & (positional <= gamma),
+    )
+
+
+def check_gamma(gamma: float) -> None:
+    """Refuses a tolerance at which a head could be pure of both kinds, or of none."""
+    if not 0 < gamma < 0.5:
+        raise WhatwhereError(f"gamma must lie between 0 and 0.5, not {gamma}; the paper uses 0.1 and 0.05.")
+
+
+def step_of_maximal_accuracy(metrics: Sequence[Mapping[str, float]], slack: float = SLACK) -> float:
+    """The moment t* of the paper: the first checkpoint within ``slack`` of the run's best mean accuracy (erratum E18).
+
+    Args:
+        metrics: rows with ``step`` and ``accuracy``, as the run's ``metrics.csv`` has them.
+        slack: how far below the best counts as the best.
+
+    Returns:
+        The step, or NaN if no accuracy is defined.
+    """
+    known = [(row["step"], row["accuracy"]) for row in metrics if not math.isnan(row["accuracy"])]
+    best = max((accuracy for _, accuracy in known), default=math.nan)
+    return next((step for step, accuracy in known if accuracy >= best - slack), math.nan)
