@@ -1,4 +1,4 @@
-"""Random designs: balanced cells and random subsets, for many sequences at once (paper, Appendix "Implementation").
+"""Random designs for many sequences at once: balanced cells, subsets, orders (Appendix "Number Task", implementation).
 
 Rows of sequences are the last axis here: one NumPy operation then handles one position of every sequence, and its
 memory is contiguous.

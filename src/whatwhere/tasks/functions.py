@@ -1,4 +1,6 @@
-"""The idealised functions Index, Retrieval and Reflexive (Section 4 and its appendix), on whole batches of token ids.
+"""The idealised functions Index, Retrieval and Reflexive, on whole batches of token ids.
+
+Section 3.2, "Mechanism implemented by pure heads", and Appendix "Formal definition of the basic functions".
 
 Each reads the old sequence and writes a new one; in place, one pass would resolve any number of hops. For F = Index or
 Retrieval and an input of h hops, ``Reflexive^(l-h)(F^h(x))`` holds the answer at its last position, h applications are
@@ -27,7 +29,7 @@ def index(
     Raises:
         WhatwhereError: ``strict``, and an integer points before the sequence (Theorem 1 needs them in range; E3).
     """
-    there = _index_goal(tokens, vocabulary)
+    there = index_goals(tokens, vocabulary)
     if strict:
         _refuse(there < 0, tokens, vocabulary, "points before the sequence")
     goal = np.take_along_axis(tokens, np.maximum(there, 0), 1)
@@ -41,7 +43,7 @@ def index_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabular
     h-hop input: 1, 2, 3, 3 rounds for h = 1 .. 4. Index itself never takes such a shortcut (docs/tasks.md). Sums that
     leave the sequence or the vocabulary are not taken.
     """
-    there = _index_goal(tokens, vocabulary)
+    there = index_goals(tokens, vocabulary)
     goal = np.take_along_axis(tokens, np.maximum(there, 0), 1)
     total = vocabulary.value(tokens) + vocabulary.value(goal)
     reaches = total <= np.minimum(np.arange(tokens.shape[1]), vocabulary.integers)
@@ -59,7 +61,7 @@ def retrieval(
             letter of no token up to it, or of different tokens.
     """
     points = vocabulary.points(tokens)
-    there, other = _retrieval_goal(tokens, vocabulary)
+    there, other = retrieval_goals(tokens, vocabulary)
     place = np.arange(tokens.shape[1])
     if strict:
         _refuse(points & (there > place), tokens, vocabulary, "points at nothing up to it")
@@ -74,7 +76,7 @@ def retrieval_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocab
     As with :func:`index_doubling`, ``retrieval`` after ceil(log2 h) of these gives the answer. Retrieval replaces the
     address too, and so takes one hop however often it is applied.
     """
-    there, _ = _retrieval_goal(tokens, vocabulary)
+    there, _ = retrieval_goals(tokens, vocabulary)
     found = vocabulary.points(tokens) & (there <= np.arange(tokens.shape[1]))
     goal = np.take_along_axis(tokens, np.where(found, there, 0), 1)
     doubled = vocabulary.pair(vocabulary.left(tokens), vocabulary.right(goal))
@@ -86,12 +88,12 @@ def reflexive(tokens: Int[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
     return tokens.copy()
 
 
-def _index_goal(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary) -> Int[np.ndarray, "n seq"]:
+def index_goals(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary) -> Int[np.ndarray, "n seq"]:
     """Where each token points; symbols point at themselves."""
     return np.arange(tokens.shape[1]) - np.where(vocabulary.points(tokens), vocabulary.value(tokens), 0)
 
 
-def _retrieval_goal(
+def retrieval_goals(
     tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary
 ) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
     """The leftmost position of each token's right letter as a left letter, and of another token with that left letter.

@@ -1,4 +1,4 @@
-"""The letter task: the right letter of a pair names the left letter of an earlier pair (Section 2; Appendix).
+"""The letter task: the right letter of a pair names the left letter of an earlier pair (Section 2.1; Appendix).
 
 Writing a token as (L, R), an h-hop path has ``R(p_r) = L(p_(r+1))``, and the answer is the letter-integer token at p_h.
 The appendix does not ask that the path be unique, and a careless generator leaks the answer (erratum E2); here every

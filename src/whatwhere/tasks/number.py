@@ -1,4 +1,4 @@
-"""The number task: an integer says how many positions to go back (Section 2; Appendix, "Number-based task").
+"""The number task: an integer says how many positions to go back (Section 2.1; Appendix "Number Task").
 
 With positions counted from 0 and sigma_p the number at p, an h-hop path has ``sigma_(p_r) = p_r - p_(r+1)`` and the
 answer is the symbol at p_h. (The appendix prints another index for the answer; erratum E1.)

@@ -1,4 +1,4 @@
-"""What the two tasks share: windows, hop classes, balance, longer inputs (Section 2; Appendix "Tasks").
+"""What the two tasks share: windows, hop classes, balance, longer inputs (Section 2.1).
 
 A sequence is ``target`` tokens that may be answers, ``context`` tokens that point back (the paper's pre-target
 window), and the query, which is the last token. An instance of h hops visits positions p_0 > p_1 > .. > p_h: p_0 is the
@@ -113,7 +113,7 @@ class Task(ABC):
             n: sequences.
             hops: one hop count for all, one for each, or None for the classes 1 .. max_hops in turn.
             seed: same seed, same sequences; it also gives the same last ``length`` tokens at every ``extra_target``.
-            extra_target: target tokens put before the target window (Section 5, length generalisation). No distance
+            extra_target: target tokens put before the target window (Section 3.6, length generalisation). No distance
                 on a path changes, so that only length is tested.
 
         Raises:

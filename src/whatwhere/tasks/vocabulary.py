@@ -1,6 +1,6 @@
 """Token ids and what people read: ``c`` and ``16`` in the number task, ``c2`` and ``gk`` in the letter task.
 
-Both tasks have two kinds of token (Appendix "Tasks"): *pointers* send one further back, and
+Both tasks have two kinds of token (Appendix "Multi-hop task formalization"): *pointers* send one further back, and
 everything else stays as it is and may be an answer.
 """
 

@@ -1,0 +1,88 @@
+"""A sequence drawn for the terminal, as in Figure 1: its windows shaded, its hops as arrows that walk back.
+
+In plain text the windows are told by the rulers above them and the path by its arrows; colour only adds to that.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from rich.text import Text
+
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.task import Task
+from whatwhere.tasks.vocabulary import NumberVocabulary
+
+TARGET, CONTEXT, QUERY = "on grey23", "on grey11", "bold reverse"
+HOPS = ("bright_cyan", "bright_magenta", "bright_yellow", "bright_green")
+"""The colours of the hops, in turn."""
+
+
+def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
+    """Draws one sequence of a batch.
+
+    Args:
+        task: the task it belongs to.
+        batch: some sequences.
+        row: which of them.
+        width: columns of the terminal; tokens stand closer together if they would not fit otherwise.
+    """
+    tokens = batch.tokens[row]
+    names = [task.vocabulary.names[token] for token in tokens]
+    path = [int(position) for position in batch.paths[row] if position >= 0]
+    longest = max(map(len, names))
+    labels = [_label(task, names[position]) for position in path[:-1]]
+    roomy = len(tokens) * (longest + 2) + max(map(len, labels)) + 2 <= width
+    cell = longest + (2 if roomy else 1)
+    columns = [cell * position + cell // 2 for position in range(len(tokens))]
+    edge = cell * len(tokens)
+
+    hops = len(path) - 1
+    picture = Text(f"{hops} hop{'s' if hops > 1 else ''}, answer ")
+    picture.append(names[path[-1]], "bold")
+    picture.append("\n")
+    windows = [("target window", len(tokens) - task.context - 1), ("pre-target window", task.context), ("query", 1)]
+    picture.append("".join(_ruler(name, cell * count) for name, count in windows).rstrip() + "\n", "dim")
+    for position, name in enumerate(names):
+        style = TARGET if position < windows[0][1] else CONTEXT
+        style = QUERY if position == path[0] else style
+        if position in path[1:]:
+            style = f"bold {HOPS[(path.index(position) - 1) % len(HOPS)]} {style}"
+        picture.append(_centred(name, cell, columns[0]), style)
+    picture.append("\n")
+
+    # The line under the tokens hangs a thread on each token of the path; each hop then takes one line, from right to
+    # left, and ends the thread of the token where it lands.
+    line = {columns[position]: ("│" if position == path[0] else "┊", "dim") for position in path}
+    picture.append_text(_row(line, edge))
+    for hop, (start, end) in enumerate(pairwise(path)):
+        colour = HOPS[hop % len(HOPS)]
+        line = {columns[position]: ("┊", "dim") for position in path[hop + 2 :]}
+        line |= dict.fromkeys(range(columns[end] + 1, columns[start]), ("─", colour))
+        line |= {columns[end]: ("◀", colour), columns[start]: ("╯", colour)}
+        picture.append_text(_row(line, edge, labels[hop], colour))
+    return picture
+
+
+def _label(task: Task, name: str) -> str:
+    """What a token asks for, in words."""
+    return f"{name} back" if isinstance(task.vocabulary, NumberVocabulary) else f"to {name[1]}"
+
+
+def _ruler(name: str, width: int) -> str:
+    if len(name) + 4 > width:
+        return name.center(width) if len(name) <= width else f" {name}"
+    return f"├{f' {name} ':─^{width - 3}}┤ "
+
+
+def _centred(name: str, cell: int, middle: int) -> str:
+    before = middle - (len(name) - 1) // 2
+    return " " * before + name + " " * (cell - before - len(name))
+
+
+def _row(line: dict[int, tuple[str, str]], edge: int, label: str = "", colour: str = "") -> Text:
+    row = Text()
+    end = edge if label else max(line) + 1
+    for column in range(end):
+        row.append(*line.get(column, (" ", "")))
+    return row.append(f"  {label}\n" if label else "\n", colour)
