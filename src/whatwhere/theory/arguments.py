@@ -62,5 +62,6 @@ def check_index_angle(theta: float, n: int) -> None:
             raise WhatwhereError(
                 f"an angle that is no rational multiple of 2 pi within the length was expected, and {theta:.10g} "
                 f"arrived: {t} x theta is {turns} full turns, so a key {t} places from the wanted one looks the same. "
-                f"Take another angle (1 or any RoPE frequency serves), or inputs of at most {t} tokens."
+                + (f"Take inputs of at most {t} tokens, or another angle" if t > 1 else "Take another angle")
+                + ": 1, or any RoPE frequency, serves every length."
             )

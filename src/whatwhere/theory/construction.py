@@ -30,8 +30,8 @@ TIE = 1e-12
 cosines differ by 1.8e-9); much smaller would split exact ties by rounding."""
 DECODING_TIE = 1e-9
 """An output that does not win by more than this has not been decoded."""
-CHUNK = 4096
-"""Sequences per pass, to bound memory: one pass holds ``CHUNK * seq * vocab`` numbers."""
+CHUNK = 256
+"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (5 MB at the paper's size) should stay near the processor."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Named directions of the residual stream, and matrices given by what they do to each of them.
 
-A weight matrix of a construction is never filled in by position. It is :func:`matrix` of a rule: "this direction goes to
-that vector". The order of the names is the order of the coordinates, and nothing else depends on it.
+A weight matrix of a construction is never filled in by position. It is :func:`matrix` of a rule: "this direction goes
+to that vector". The order of the names is the order of the coordinates, and nothing else depends on it.
 """
 
 from __future__ import annotations

@@ -158,8 +158,12 @@ def retrieval_printed_bound(n: int, theta: float, letters: int = 8) -> float:
 
 
 def retrieval_smallest_bound(n: int, theta: float, letters: int = 8) -> float:
-    """What holds for the smallest: the farthest key is n - 1 away, and a margin that is used up stays used up."""
-    return 1 - math.cos(max(0.0, _omega(n, theta, letters) - (n - 1) * theta))
+    """What holds for the smallest: 1 - cos(omega - (n - 1) theta), and no margin once that angle is used up.
+
+    The farthest rival is n - 1 away; with n = 2 the match stands there, and the only rival is the query itself.
+    """
+    farthest = n - 1 if n > 2 else 0
+    return 1 - math.cos(max(0.0, _omega(n, theta, letters) - farthest * theta))
 
 
 def retrieval_largest_bound(n: int, theta: float, letters: int = 8) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.theory.arguments import check_beta, check_index_angle, check_letters
@@ -40,10 +40,10 @@ class Reach:
     length: int
     margin: float
     """The smallest discrepancy at ``length``; at or below 0 no temperature helps."""
-    needed_beta: float
-    """The least inverse temperature at ``length``; infinity if none serves."""
-    sufficient_beta: float
-    """The lemma's estimate of it."""
+    needed_beta: float | None
+    """The least inverse temperature at ``length``; None if none serves."""
+    sufficient_beta: float | None
+    """The lemma's estimate of it; None likewise."""
     longest: int
     """The longest input with a margin above RESOLUTION, under hard attention."""
     longest_at_beta: int | None
@@ -87,11 +87,16 @@ def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float 
         theta=theta,
         length=length,
         margin=retrieval_smallest(length, theta, letters),
-        needed_beta=retrieval_minimum_beta(length, theta, letters),
-        sufficient_beta=retrieval_sufficient_beta(length, theta, letters),
+        needed_beta=finite(retrieval_minimum_beta(length, theta, letters)),
+        sufficient_beta=finite(retrieval_sufficient_beta(length, theta, letters)),
         longest=longest,
         longest_at_beta=_longest(lambda n: retrieval_minimum_beta(n, theta, letters), beta, longest),
     )
+
+
+def finite(beta: float) -> float | None:
+    """A number, or None for the infinity that means "no beta serves" (JSON knows no infinity)."""
+    return beta if math.isfinite(beta) else None
 
 
 def _longest(needed: Callable[[int], float], beta: float | None, most: int) -> int | None:
@@ -114,25 +119,27 @@ class MarginMap:
     """The smallest discrepancy of both heads over angles and lengths; 0 or less where the head cannot serve."""
 
     thetas: Float[np.ndarray, "theta"]
-    lengths: Float[np.ndarray, "n"]
+    lengths: Int[np.ndarray, "n"]
     index: Float[np.ndarray, "theta n"]
     retrieval: Float[np.ndarray, "theta n"]
     letters: int
 
 
-def margin_map(thetas: Float[np.ndarray, "theta"], longest: int, letters: int = 8) -> MarginMap:
-    """Both margins for each angle and every length from 3 to ``longest``.
+def margin_map(thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"], letters: int = 8) -> MarginMap:
+    """Both margins for each angle and length.
 
-    Angles at which Index aliases are not refused here: their margin is 0, which is what the map is to show.
+    Args:
+        thetas: angles. Those at which Index aliases are not refused: their margin is 0, as the map should show.
+        lengths: each at least 3.
+        letters: size of the alphabet.
     """
-    if longest < 3:
-        raise WhatwhereError(f"a map up to length 3 or more was expected, and {longest} was asked for.")
+    if lengths.min() < 3:
+        raise WhatwhereError(f"a map of lengths from 3 was expected, and {lengths.min()} was asked for.")
     check_letters(letters)
     omega = math.tau / letters
-    lengths = np.arange(3, longest + 1, dtype=float)
     angle = thetas[:, None]
-    index = np.stack([np.minimum.accumulate(gaps(float(theta), longest - 1))[1:] for theta in thetas])
-    # retrieval_smallest_formula for all at once; past its range the margin is negative, and stays so
+    nearest = np.stack([np.minimum.accumulate(gaps(float(theta), lengths.max() - 1)) for theta in thetas])
+    # retrieval_smallest_formula for all at once; past its range a wrong token wins, which the map shows as no margin
     turn = np.minimum(omega, (2 * lengths - 3) * angle)
     retrieval = 2 * np.sin(np.maximum(0, omega - angle) / 2) * np.sin((omega - turn) / 2)
-    return MarginMap(thetas, lengths, index, retrieval, letters)
+    return MarginMap(thetas, lengths, nearest[:, lengths - 2], retrieval, letters)

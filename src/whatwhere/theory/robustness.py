@@ -1,0 +1,78 @@
+"""Theorem 2 (Robustness) at every length: which bounds hold, and where the printed ones do not (errata E5, E6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from whatwhere.theory.check import Check
+from whatwhere.theory.discrepancy import (
+    index_largest,
+    index_largest_bound,
+    index_printed_bound,
+    index_smallest,
+    index_smallest_bound,
+    retrieval_largest,
+    retrieval_largest_bound,
+    retrieval_printed_bound,
+    retrieval_smallest,
+    retrieval_smallest_bound,
+)
+from whatwhere.theory.feasibility import INDEX_ANGLES, RETRIEVAL_ANGLES
+
+_ByLength = Callable[[int, float], float]
+LONGEST = 1_000
+RETRIEVAL_LONGEST = 300
+"""Past omega / theta (291 at 0.0027) there is no margin left to bound."""
+ROUNDING = 1e-12
+PRINTED_INDEX_FAILURES = {0.8: 578, 0.866: 381, 1.0: 665}
+"""Lengths to 1,000 at which the largest discrepancy exceeds the printed Index bound, by angle."""
+PRINTED_RETRIEVAL_FAILURES = {0.0027: range(3, 25), 0.0115: range(3, 13)}
+"""Lengths at which even the smallest discrepancy exceeds the printed Retrieval bound, by angle, while one exists."""
+
+
+def corrected_bounds_hold() -> Check:
+    """Every corrected bound, for the notion in its name."""
+    pairs: list[tuple[float, float]] = []
+    for theta in INDEX_ANGLES:
+        for n in range(2, LONGEST + 1):
+            pairs.append((index_smallest(n, theta), index_smallest_bound(n, theta)))
+            pairs.append((index_largest(n, theta), index_largest_bound(n, theta)))
+    for theta in RETRIEVAL_ANGLES:
+        for n in retrieval_lengths(theta):
+            pairs.append((retrieval_smallest(n, theta), retrieval_smallest_bound(n, theta)))
+            pairs.append((retrieval_largest(n, theta), retrieval_largest_bound(n, theta)))
+    broken = sum(exact > bound + ROUNDING for exact, bound in pairs)
+    return Check(f"the corrected bounds hold at every length (Index to {LONGEST})", len(pairs), broken)
+
+
+def printed_index_bound_fails() -> Check:
+    """E5: the printed Index bound, for the largest discrepancy, of which the theorem speaks."""
+    lengths = range(2, LONGEST + 1)
+    failures = {t: len(list(_above(lengths, t, index_largest, index_printed_bound))) for t in INDEX_ANGLES}
+    wrong = sum(failures[theta] != count for theta, count in PRINTED_INDEX_FAILURES.items())
+    found = ", ".join(f"{count} of {len(lengths)} lengths at {theta}" for theta, count in failures.items())
+    return Check("the printed Index bound fails for the largest discrepancy (E5)", 3 * len(lengths), wrong, found)
+
+
+def printed_retrieval_bound_fails() -> Check:
+    """E6: the printed Retrieval bound, even for the smallest discrepancy, at short lengths."""
+    wrong = inputs = 0
+    found = []
+    for theta, expected in PRINTED_RETRIEVAL_FAILURES.items():
+        lengths = [n for n in retrieval_lengths(theta) if n >= 3 and (2 * n - 3) * theta <= math.pi / 4]
+        above = list(_above(lengths, theta, retrieval_smallest, retrieval_printed_bound))
+        wrong += len(set(above) ^ set(expected))
+        inputs += len(lengths)
+        found.append(f"n = {above[0]} to {above[-1]} at {theta}")
+    return Check("the printed Retrieval bound fails at short lengths (E6)", inputs, wrong, ", ".join(found))
+
+
+def retrieval_lengths(theta: float, letters: int = 8) -> range:
+    """Lengths from 2 at which (n - 1) theta does not exceed omega."""
+    most = RETRIEVAL_LONGEST if theta == 0 else min(RETRIEVAL_LONGEST, int(math.tau / letters / theta) + 1)
+    return range(2, most + 1)
+
+
+def _above(lengths: Iterable[int], theta: float, exact: _ByLength, bound: _ByLength) -> Iterable[int]:
+    return (n for n in lengths if exact(n, theta) > bound(n, theta) + ROUNDING)
