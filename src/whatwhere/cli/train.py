@@ -2,8 +2,158 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+from whatwhere.cli.console import err, note, out, print_json, progress
+from whatwhere.errors import WhatwhereError
+
+if TYPE_CHECKING:
+    from whatwhere.training.config import TrainingConfig
+    from whatwhere.training.loop import Observer, Progress
+    from whatwhere.training.run import Run
+
+INTERRUPTED = 130
+"""The exit code of a command that was asked to stop."""
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
+    app.command(
+        epilog="Example: [bold]whatwhere train number --out runs/number[/bold]; "
+        "after an interruption: [bold]whatwhere train number --out runs/number --resume[/bold]"
+    )(train)
+
+
+def train(
+    task: Annotated[str, typer.Argument(help="number or letter.")],
+    out_dir: Annotated[Path, typer.Option("--out", help="The run directory to make, or to continue.")],
+    preset: Annotated[
+        str, typer.Option(help="smoke (seconds), quick (fastest to 0.99), laptop (the paper's picture), paper (long).")
+    ] = "laptop",
+    seed: Annotated[int, typer.Option(help="Of data, weights, order and dropout.")] = 0,
+    heads: Annotated[int, typer.Option(help="Attention heads per layer.")] = 1,
+    layers: Annotated[int | None, typer.Option(help="Layers.", show_default="12")] = None,
+    rope_base: Annotated[
+        float | None,
+        typer.Option(help="Base of the rotary frequencies; 0 switches rotation off.", show_default="10000"),
+    ] = None,
+    rate: Annotated[float | None, typer.Option("--lr", help="Peak learning rate.", show_default="the preset's")] = None,
+    batch: Annotated[int | None, typer.Option(help="Sequences per step.", show_default="the preset's")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, mps, or auto for the fastest there is.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads.", show_default="all cores")] = None,
+    track: Annotated[str | None, typer.Option(help="tensorboard, or a module like wandb.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a model on a task, with checkpoints along the way.
+
+    Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit.
+    """
+    from whatwhere.training.run import Run
+
+    run = Run(out_dir)
+    if resume:
+        if run.task.name != task:
+            raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
+    else:
+        run.create(_configure(task, preset, seed, heads, layers, rope_base, rate, batch, device, threads))
+    _train(run, track)
+    _report(run, as_json)
+
+
+def _configure(
+    task: str,
+    preset: str,
+    seed: int,
+    heads: int,
+    layers: int | None,
+    rope_base: float | None,
+    rate: float | None,
+    batch: int | None,
+    device: str,
+    threads: int | None,
+) -> TrainingConfig:
+    """The preset with what the user changed."""
+    from whatwhere.tasks import make_task
+    from whatwhere.training.device import choose_device
+    from whatwhere.training.presets import preset as preset_named
+
+    base = preset_named(preset, make_task(task))
+    model = replace(base.model, heads=heads)
+    if layers is not None:
+        model = replace(model, layers=layers)
+    if rope_base is not None:
+        model = replace(model, rope_base=rope_base or None)
+    config = replace(base, seed=seed, model=model, device=choose_device(device))
+    if rate is not None:
+        config = replace(config, schedule=replace(config.schedule, peak=rate))
+    if batch is not None:
+        config = replace(config, batch=batch)
+    return config if threads is None else replace(config, threads=threads)
+
+
+def _train(run: Run, track: str | None) -> None:
+    """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
+    from whatwhere.training.interrupt import Interrupted
+    from whatwhere.training.loop import train as train_run
+
+    try:
+        with _display(run, track) as observer:
+            train_run(run, observer, warn=note)
+    except Interrupted as stopped:
+        note(
+            f"Stopped at step {stopped.step}; everything so far is saved. Go on with: "
+            f"whatwhere train {run.task.name} --out {run.directory} --resume"
+        )
+        raise typer.Exit(INTERRUPTED) from stopped
+
+
+@contextmanager
+def _display(run: Run, track: str | None) -> Iterator[Observer]:
+    """A bar where there is a terminal, a line per evaluation where there is none, and the tracker if any."""
+    from whatwhere.training.tracking import open_tracker
+
+    config = run.config
+    tracker = open_tracker(track, run.directory, config.to_dict()) if track else None
+    try:
+        with progress() as bar:
+            shown = bar.add_task(f"training {config.task.name}", total=config.schedule.longest)
+
+            def observe(state: Progress) -> None:
+                hops = " ".join(f"{value:.2f}" for value in state.by_hop) or "-"
+                text = (
+                    f"{config.task.name}: loss {state.loss:.3f}, hops {hops}, "
+                    f"{state.sequences_per_second:.0f} seq/s, {state.phase}"
+                )
+                bar.update(shown, completed=state.step, total=state.longest, description=text)
+                if state.evaluated and not err.is_terminal:
+                    note(f"step {state.step}/{state.longest}  {text}")
+                if state.evaluated and tracker is not None:
+                    accuracies = {f"accuracy/hop{hop}": value for hop, value in enumerate(state.by_hop, start=1)}
+                    tracker.log({"loss": state.loss, "lr": state.rate, **accuracies}, state.step)
+
+            yield observe
+    finally:
+        if tracker is not None:
+            tracker.finish()
+
+
+def _report(run: Run, as_json: bool) -> None:
+    """Measures the final model on the full test split, keeps it with the run and prints it."""
+    from whatwhere.training.evaluate import measure_on_test_split
+
+    note("Measuring on the test split ...")
+    result = measure_on_test_split(run)
+    if as_json:
+        print_json(result)
+        return
+    out.print(f"[bold]{run.directory}[/bold]: {result['step']} steps, {result['seconds']:.0f} s of training")
+    for hop, value in enumerate(result["accuracy_by_hop"], start=1):
+        out.print(f"  {hop} hop{'s' if hop > 1 else ' '}  accuracy {value:.4f}")
+    out.print(f"  on {result['sequences']} test sequences; next: whatwhere score {run.directory}")

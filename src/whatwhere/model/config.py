@@ -27,7 +27,9 @@ class ModelConfig:
     closed_planes: tuple[tuple[int, ...], ...] = ()
     """Per layer, the frequency IDs (from 1) that may not contribute to the logits; empty leaves all planes open."""
     dropout: float = 0.1
-    """On the embeddings, the attention weights and the output of each block."""
+    """On the embeddings and on the output of each block."""
+    attention_dropout: float = 0.0
+    """On the attention weights (GPT-J's default is 0; the paper gives one rate and does not say where)."""
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
@@ -43,8 +45,9 @@ class ModelConfig:
             )
         if self.rope_base is not None and not self.rope_base > 0:
             raise WhatwhereError(f"rope_base must be above 0, or None for no rotation, not {self.rope_base}.")
-        if not 0 <= self.dropout < 1:
-            raise WhatwhereError(f"dropout must be at least 0 and below 1, not {self.dropout}.")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise WhatwhereError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}.")
         if not self.init_std >= 0:
             raise WhatwhereError(f"init_std must not be negative, and it is {self.init_std}.")
         if self.closed_planes and len(self.closed_planes) != self.layers:
@@ -56,7 +59,7 @@ class ModelConfig:
             wrong = [plane for plane in planes if not 1 <= plane <= self.rotated // 2]
             if wrong:
                 raise WhatwhereError(
-                    f"closed_planes names frequency ID {wrong[0]} in layer {layer}; they run from 1 to {self.rotated // 2}."
+                    f"closed_planes names plane {wrong[0]} in layer {layer}; IDs run from 1 to {self.rotated // 2}."
                 )
 
     @property

@@ -19,21 +19,20 @@ class Dropout:
     """Draws masks.
 
     Args:
-        rate: the share of entries that become 0.
         generator: the source of randomness, on the device where the masks are wanted.
     """
 
-    def __init__(self, rate: float, generator: Generator) -> None:
+    def __init__(self, generator: Generator) -> None:
         self.generator = generator
-        self.dropped = round(rate * _LEVELS)
 
-    def mask(self, shape: Sequence[int]) -> Tensor | None:
+    def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
         """A float mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped."""
-        if self.dropped == 0:
+        dropped = round(rate * _LEVELS)
+        if dropped == 0:
             return None
         entries = math.prod(shape)
         draws = torch.empty((entries + 3) // 4, dtype=torch.int64, device=self.generator.device)
         draws.random_(-(1 << 63), (1 << 63) - 1, generator=self.generator)
         bits = draws.view(torch.int16)[:entries].view(*shape)
-        kept = bits >= self.dropped - _LEVELS // 2
-        return kept.to(torch.float32).mul_(_LEVELS / (_LEVELS - self.dropped))
+        kept = bits >= dropped - _LEVELS // 2
+        return kept.to(torch.float32).mul_(_LEVELS / (_LEVELS - dropped))

@@ -57,6 +57,7 @@ class Block(nn.Module):
         self.heads = config.heads
         self.sizes = (d, d, d, inner)
         self.scale = 1 / math.sqrt(config.d_head)
+        self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
         self.w_in = nn.Parameter(torch.empty(3 * d + inner, d))
         self.b_mlp = nn.Parameter(torch.zeros(inner))
@@ -87,8 +88,8 @@ class Block(nn.Module):
         batch, seq, d = x.shape
         kept = 1 if last_only else seq
         at_queries = x[:, -kept:]
-        attention_mask = dropout.mask((batch, self.heads, kept, seq)) if dropout else None
-        output_mask = dropout.mask((batch, kept, d)) if dropout else None
+        attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
+        output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
         if x.device.type == "cpu" and not last_only and torch.is_grad_enabled():
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
             shape = (self.heads, self.scale, NORM_EPSILON)
@@ -191,7 +192,7 @@ class GPTJ(nn.Module):
         """The residual stream before the first layer and after each; after the last layer maybe at the end only."""
         turns = self.turns(tokens.shape[1])
         x = self.embedding(tokens)  # [batch, seq, d_model]
-        if dropout is not None and (mask := dropout.mask(x.shape)) is not None:
+        if dropout is not None and (mask := dropout.mask(self.config.dropout, x.shape)) is not None:
             x = x * mask
         yield x
         for layer, block in enumerate(self.layers()):

@@ -46,7 +46,7 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
         raise WhatwhereError(
             "GPT-J in transformers cannot close rotary planes; export a model that has all of them open."
         )
-    rates = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), config.dropout)
+    rates = dict.fromkeys(("embd_pdrop", "resid_pdrop"), config.dropout) | {"attn_pdrop": config.attention_dropout}
     theirs = GPTJForCausalLM(
         GPTJConfig(
             vocab_size=config.vocab_size, n_positions=LONGEST, n_embd=config.d_model, n_layer=config.layers,
@@ -106,6 +106,7 @@ def from_hf(theirs: GPTJForCausalLM) -> GPTJ:
         d_mlp=source.n_inner or 4 * source.n_embd,
         rotary_dim=source.rotary_dim,
         dropout=source.resid_pdrop,
+        attention_dropout=source.attn_pdrop,
         init_std=source.initializer_range,
     )
     model = GPTJ(config)

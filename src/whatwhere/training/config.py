@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
-
-Device = Literal["cpu", "cuda", "mps"]
+from whatwhere.training.device import Device
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
+from whatwhere.storage import read_json, write_json
 from whatwhere.tasks.batch import Batch
+from whatwhere.training.run import Run
 
 
 def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
@@ -32,3 +36,22 @@ def last_attention(model: GPTJ, batch: Batch) -> Float[Tensor, "layer batch head
 def drift(before: Tensor, after: Tensor) -> float:
     """The largest movement of any layer's attention: mean total variation distance over inputs and heads."""
     return float((before - after).abs().sum(-1).mul(0.5).mean((1, 2)).max())
+
+
+def measure_on_test_split(run: Run) -> dict[str, Any]:
+    """Accuracy of a run's last model on its full test split, kept as ``RUN/test.json`` (read from there if current)."""
+    config, step = run.config, run.steps()[-1]
+    path = run.directory / "test.json"
+    if path.is_file():
+        known = read_json(path, "the run's test result")
+        if known.get("step") == step:
+            return known
+    test = config.task.dataset(config.dataset_size, config.seed).test
+    result = {
+        "step": step,
+        "accuracy_by_hop": accuracy_by_hop(run.load(step), test, config.task.max_hops),
+        "sequences": len(test),
+        "seconds": run.metrics()[-1]["seconds"],
+    }
+    write_json(path, result)
+    return result

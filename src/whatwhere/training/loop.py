@@ -111,7 +111,7 @@ class _Training:
     def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
         keep = set(checkpoint_steps(config))
-        dropout = Dropout(config.model.dropout, self.generator)
+        dropout = Dropout(self.generator)
         by_hop: tuple[float, ...] = ()
         if self.step == 0:
             by_hop = self._evaluate(float("nan"), 0.0)

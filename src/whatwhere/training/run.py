@@ -15,12 +15,12 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from whatwhere import __version__
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model, save_model
 from whatwhere.model.gptj import GPTJ
@@ -178,7 +178,7 @@ def environment() -> Mapping[str, Any]:
     import torch
 
     return {
-        "whatwhere": __version__,
+        "whatwhere": version("whatwhere"),
         "revision": _revision(),
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -1,0 +1,86 @@
+"""The named ways to train; each is a complete configuration, and a variant changes a field of one.
+
+``smoke`` ends in seconds and learns nothing; ``quick`` is the fastest to 0.99; ``laptop`` shows the paper's picture
+within minutes on two cores; ``paper`` goes on for long with about 500 checkpoints. Why these numbers: docs/results.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.config import ModelConfig
+from whatwhere.tasks.task import Task
+from whatwhere.training.config import Schedule, Settling, TrainingConfig
+
+
+def laptop(task: Task) -> TrainingConfig:
+    """The paper's data and architecture, its dynamics and its pure heads, in minutes."""
+    return TrainingConfig(
+        task=task,
+        model=ModelConfig(vocab_size=task.vocab_size),
+        preset="laptop",
+        schedule=Schedule(peak=5e-4, warmup=200, hold=800, hold_at_most=2000, decay=500),
+        threads=_cores(),
+    )
+
+
+def quick(task: Task) -> TrainingConfig:
+    """The fastest way to 0.99 on every hop class; what its idle layers do is not the paper's picture."""
+    return replace(
+        laptop(task),
+        preset="quick",
+        schedule=Schedule(peak=1e-3, warmup=200, hold=200, hold_at_most=2000, decay=100),
+        settling=Settling(accuracy=0.98, evaluations=1, drift=1.0),
+        checkpoints=40,
+    )
+
+
+def paper(task: Task) -> TrainingConfig:
+    """A long run: three passes over the full set, about 500 checkpoints."""
+    return replace(
+        laptop(task),
+        preset="paper",
+        schedule=Schedule(peak=5e-4, warmup=200, hold=18_000, hold_at_most=18_000, decay=2000),
+        checkpoints=500,
+    )
+
+
+def smoke(task: Task) -> TrainingConfig:
+    """A tiny model for a few steps: the whole machinery in seconds, for tests."""
+    return replace(
+        laptop(task),
+        preset="smoke",
+        model=ModelConfig(vocab_size=task.vocab_size, layers=2, d_model=32, d_mlp=64),
+        schedule=Schedule(peak=1e-3, warmup=4, hold=16, hold_at_most=16, decay=4),
+        dataset_size=1600,
+        batch=16,
+        checkpoints=6,
+        validation=8,
+    )
+
+
+PRESETS: dict[str, Callable[[Task], TrainingConfig]] = {
+    "smoke": smoke,
+    "quick": quick,
+    "laptop": laptop,
+    "paper": paper,
+}
+
+
+def preset(name: str, task: Task) -> TrainingConfig:
+    """The configuration of that name.
+
+    Raises:
+        WhatwhereError: there is none.
+    """
+    if name not in PRESETS:
+        raise WhatwhereError(f"a preset ({', '.join(PRESETS)}) was expected, and {name!r} arrived.")
+    return PRESETS[name](task)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

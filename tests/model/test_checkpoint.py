@@ -1,0 +1,37 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import load_model, save_model, weights_of
+from whatwhere.model.config import ModelConfig
+from whatwhere.model.gptj import GPTJ
+from whatwhere.storage import save_tensors
+from whatwhere.tasks import make_task
+
+
+def test_a_saved_model_comes_back_with_its_task(tmp_path: Path):
+    model = GPTJ(ModelConfig(136, layers=1, d_model=8, d_mlp=8))
+    model.task = make_task("number", max_hops=3)
+    save_model(tmp_path / "m.safetensors", model, {"step": 5})
+    back = load_model(tmp_path / "m.safetensors")
+    assert back.config == model.config
+    assert back.task == model.task
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), back.parameters(), strict=True))
+
+
+def test_a_file_without_a_model_is_refused(tmp_path: Path):
+    save_tensors(tmp_path / "data.safetensors", {"tokens": np.zeros((2, 3))})
+    with pytest.raises(WhatwhereError, match="holds no whatwhere model"):
+        load_model(tmp_path / "data.safetensors")
+
+
+def test_weights_of_another_shape_are_refused(tmp_path: Path):
+    model = GPTJ(ModelConfig(20, layers=1, d_model=8, d_mlp=8))
+    about = {"model": ModelConfig(20, layers=1, d_model=8, d_mlp=16).to_dict(), "task": None, "notes": {}}
+    save_tensors(tmp_path / "m.safetensors", weights_of(model), {"whatwhere": json.dumps(about)})
+    with pytest.raises(WhatwhereError, match="does not hold the weights that its configuration describes"):
+        load_model(tmp_path / "m.safetensors")

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model import gptj
+from whatwhere.model.config import ModelConfig
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ, Block
+
+TOKENS = torch.randint(0, 20, (6, 9), generator=torch.Generator().manual_seed(0))
+
+
+def small(**changes) -> GPTJ:
+    shape = {"layers": 3, "heads": 2, "d_model": 16, "d_mlp": 32, "rotary_dim": 6, "init_std": 0.3} | changes
+    return GPTJ(ModelConfig(20, **shape)).double()
+
+
+def gradients(model: GPTJ, dropout: Dropout | None, last_only: bool) -> tuple[Tensor, list[Tensor]]:
+    model.zero_grad()
+    *_, x = model.residuals(TOKENS, dropout, last_only)
+    loss = functional.cross_entropy(model.head(model.norm(x[:, -1])), TOKENS[:, 0])
+    loss.backward()
+    return loss.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize("last_only", [True, False])
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("closed", [(), ((1, 3), (), (2,))])
+def test_the_written_out_gradient_equals_the_automatic_one(
+    monkeypatch: pytest.MonkeyPatch, last_only: bool, rate: float, closed: tuple[tuple[int, ...], ...]
+):
+    model = small(closed_planes=closed, dropout=rate, attention_dropout=rate)
+
+    def dropout() -> Dropout:
+        return Dropout(torch.Generator().manual_seed(1))
+
+    written_out = gradients(model, dropout(), last_only)
+
+    def plain(block: Block, *arguments) -> Tensor:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gptj.torch, "is_grad_enabled", lambda: False)
+            return forward(block, *arguments)
+
+    forward = Block.forward
+    monkeypatch.setattr(Block, "forward", plain)
+    automatic = gradients(model, dropout(), last_only)
+    torch.testing.assert_close(written_out[0], automatic[0], rtol=0, atol=1e-12)
+    assert len(written_out[1]) == len(automatic[1]) == len(list(model.parameters()))
+    for ours, theirs in zip(written_out[1], automatic[1], strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_the_last_position_alone_gives_the_same_answer():
+    model = small()
+    torch.testing.assert_close(model.answer_logits(TOKENS), model(TOKENS)[:, -1])
+
+
+def test_nothing_later_changes_what_came_before():
+    model = small()
+    changed = TOKENS.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 20
+    torch.testing.assert_close(model(TOKENS)[:, :6], model(changed)[:, :6])
+
+
+def test_without_rotation_the_order_of_the_keys_does_not_matter():
+    shuffled = TOKENS[:, [3, 1, 4, 0, 2, 7, 6, 5, 8]]
+    nope = small(layers=1, rope_base=None)
+    torch.testing.assert_close(nope.answer_logits(TOKENS), nope.answer_logits(shuffled))
+    rotary = small(layers=1)
+    assert (rotary.answer_logits(TOKENS) - rotary.answer_logits(shuffled)).abs().max() > 1e-3
+
+
+def test_a_closed_plane_has_no_say_in_the_logits():
+    open_model, closed = small(layers=1), small(layers=1, closed_planes=((2,),))
+    closed.load_state_dict(open_model.state_dict())
+    layer, gated = open_model.trace(TOKENS).layers[0], closed.trace(TOKENS).layers[0]
+    planes = layer.rotation.planes(layer.queries)  # [batch, head, query, plane, 2]
+    kept = layer.rotation.planes(gated.queries)
+    assert (kept[..., 1, :] == 0).all()
+    torch.testing.assert_close(kept[..., [0, 2], :], planes[..., [0, 2], :])
+    assert (gated.attention() - layer.attention()).abs().max() > 1e-4
+    torch.testing.assert_close(gated.attention()[:, :, 0], attention_of(closed, TOKENS))
+
+
+def attention_of(model: GPTJ, tokens: Tensor) -> Tensor:
+    """The last query's attention in the forward pass itself, read off by averaging one-hot values."""
+    block = next(iter(model.layers()))
+    turns = model.turns(tokens.shape[1])
+    w_query, w_key, _, _ = block.w_in.split(block.sizes)
+    y = block.norm(model.embedding(tokens))
+    queries = gptj.turn(block.split_heads(y[:, -1:] @ w_query.T), (turns * model.gates[0])[:, -1:])
+    keys = gptj.turn(block.split_heads(y @ w_key.T), turns)
+    return (queries @ keys.mT * block.scale).softmax(-1)[:, :, 0]
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    config = ModelConfig(20, layers=1, d_model=8, d_mlp=8)
+    first, again, other = GPTJ(config, seed=1), GPTJ(config, seed=1), GPTJ(config, seed=2)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.embedding.weight, other.embedding.weight)
+
+
+def test_prediction_in_small_batches_equals_prediction_at_once(monkeypatch: pytest.MonkeyPatch):
+    model = small()
+    at_once = model.predict(TOKENS.numpy())
+    monkeypatch.setattr(gptj, "_CELLS_AT_ONCE", 1)
+    np.testing.assert_array_equal(model.predict(TOKENS.numpy()), at_once)
+    np.testing.assert_array_equal(at_once, model(TOKENS)[:, -1].argmax(-1).numpy())
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (np.zeros(5, int), r"table of ids \[batch, seq\]"),
+        (np.zeros((2, 5)), "table of ids"),
+        (np.zeros((2, 0), int), "table of ids"),
+        (np.full((2, 5), 20), r"must lie in 0..19.* and 20..20 arrived"),
+        (np.full((2, 5), -1), "and -1..-1 arrived"),
+    ],
+)
+def test_tokens_that_the_model_cannot_read_are_refused(tokens: np.ndarray, message: str):
+    with pytest.raises(WhatwhereError, match=message):
+        small().predict(tokens)

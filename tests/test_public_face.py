@@ -1,0 +1,27 @@
+import subprocess
+import sys
+
+import pytest
+
+import whatwhere as ww
+
+
+def test_every_public_name_is_there():
+    for name in ww.__all__:
+        assert getattr(ww, name) is not None
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist():
+    with pytest.raises(AttributeError, match=r"has no attribute 'scroe'; it has .*score"):
+        _ = ww.scroe  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_importing_the_package_and_the_command_line_loads_nothing_heavy():
+    heavy = "torch matplotlib transformers safetensors"
+    code = f"import sys, whatwhere, whatwhere.cli; print([m for m in {heavy.split()!r} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_imports_point_one_way():
+    found = subprocess.run(["lint-imports"], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
