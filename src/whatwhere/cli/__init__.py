@@ -26,12 +26,13 @@ for command in (data, train, score, heads, theory):
     command.register(app)
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> bool:
     if wanted:
         from whatwhere import __version__
 
         typer.echo(f"whatwhere {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback(

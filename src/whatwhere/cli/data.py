@@ -62,7 +62,7 @@ def data(
     result: dict[str, Any] = {}
     if show:
         batch = chosen.sample(show, hops=hops, seed=seed)
-        result["sequences"] = _sequences(chosen, batch)
+        result["shown"] = _sequences(chosen, batch)
         if not json:
             _draw(chosen, batch)
     if to is not None:

@@ -8,7 +8,7 @@ letter that is pointed at belongs to one token, and :mod:`whatwhere.tasks.roles`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -31,7 +31,7 @@ class LetterTask(Task):
 
     letters: int = 8
     integers: int = 8
-    generator: Literal["decoy", "strict"] = "decoy"
+    generator: str = "decoy"
     """``decoy`` hides the answer among look-alikes; ``strict`` makes left letters unique, for the theorems."""
 
     def __post_init__(self) -> None:

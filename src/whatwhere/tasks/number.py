@@ -7,7 +7,7 @@ answer is the symbol at p_h. (The appendix prints another index for the answer; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -31,7 +31,7 @@ class NumberTask(Task):
     """The alphabet: a .. z, aa .. dp."""
     integers: int = 16
     """Integers 1 .. 16; the longest hop, from the query to the first target token, must be among them."""
-    distractors: Literal["in-range", "any"] = "in-range"
+    distractors: str = "in-range"
     """Integers off the path: ``in-range`` ones point into the sequence, as Theorem 1 needs (E3); ``any`` may not."""
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
     labels = [_label(task, names[position]) for position in path[:-1]]
     roomy = len(tokens) * (longest + 2) + max(map(len, labels)) + 2 <= width
     cell = longest + (2 if roomy else 1)
-    columns = [cell * position + cell // 2 for position in range(len(tokens))]
+    columns = [cell * position + (cell - 1) // 2 for position in range(len(tokens))]
     edge = cell * len(tokens)
 
     hops = len(path) - 1

@@ -1,8 +1,8 @@
 """How well one does without hopping: rules that guess the answer from what stands out (docs/tasks.md).
 
 A generator that leaks lets a model learn such a rule instead of the task, and the paper does not describe its own. So
-every dataset comes with the accuracy of each rule in each hop class. A rule ranks the target tokens; its accuracy is the
-share of right tokens among those that it ranks first, that is, ties are broken by chance.
+every dataset comes with the accuracy of each rule in each hop class. A rule ranks the target tokens; its accuracy is
+the share of right tokens among those that it ranks first, that is, ties are broken by chance.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from string import ascii_letters, ascii_lowercase
 
 import numpy as np
@@ -23,13 +23,10 @@ MOST_LETTERS = len(ascii_letters)
 class Vocabulary(ABC):
     """Names of token ids, in both directions."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The text of each token, by id."""
-        return self._names()
-
-    @abstractmethod
-    def _names(self) -> tuple[str, ...]: ...
 
     @abstractmethod
     def points(self, ids: Int[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
@@ -80,8 +77,9 @@ class NumberVocabulary(Vocabulary):
     symbols: int
     integers: int
 
-    def _names(self) -> tuple[str, ...]:
-        return (*map(_symbol, range(self.symbols)), *(str(i + 1) for i in range(self.integers)))
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        return _number_names(self.symbols, self.integers)
 
     def points(self, ids: Int[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:  # noqa: D102
         return ids >= self.symbols
@@ -93,6 +91,11 @@ class NumberVocabulary(Vocabulary):
     def integer(self, values: Int[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
         """The ids of the integers ``values``, the inverse of :meth:`value`."""
         return values + (self.symbols - 1)
+
+
+@cache
+def _number_names(symbols: int, integers: int) -> tuple[str, ...]:
+    return (*map(_symbol, range(symbols)), *_integer_names(integers))
 
 
 def _symbol(index: int) -> str:
@@ -116,10 +119,9 @@ class LetterVocabulary(Vocabulary):
     letters: int
     integers: int
 
-    def _names(self) -> tuple[str, ...]:
-        lefts = ascii_letters[: self.letters]
-        rights = (*lefts, *(str(i + 1) for i in range(self.integers)))
-        return tuple(left + right for left in lefts for right in rights)
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        return _letter_names(self.letters, self.integers)
 
     @property
     def width(self) -> int:
@@ -140,3 +142,13 @@ class LetterVocabulary(Vocabulary):
     def pair(self, left: Int[np.ndarray, "..."], right: Int[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
         """The id of a pair, the inverse of :meth:`left` and :meth:`right`."""
         return left * self.width + right
+
+
+@cache
+def _letter_names(letters: int, integers: int) -> tuple[str, ...]:
+    lefts = ascii_letters[:letters]
+    return tuple(left + right for left in lefts for right in (*lefts, *_integer_names(integers)))
+
+
+def _integer_names(integers: int) -> list[str]:
+    return [str(i + 1) for i in range(integers)]

@@ -1,0 +1,43 @@
+from math import comb
+
+import numpy as np
+
+from whatwhere.tasks import NumberTask
+
+TASK = NumberTask()
+
+
+def test_every_path_of_a_hop_class_is_equally_likely():
+    for hop in range(1, 5):
+        paths, counts = np.unique(TASK.sample(44_800, hops=hop, seed=hop).paths, axis=0, return_counts=True)
+        assert len(paths) == comb(8, hop - 1) * 8  # the 8, 64, 224, 448 of the specification
+        expected = 44_800 / len(paths)
+        assert abs(counts - expected).max() < 6 * expected**0.5
+
+
+def test_distractors_stay_in_range_unless_asked_otherwise():
+    values = TASK.vocabulary.value(TASK.sample(5000, seed=1).tokens)
+    assert (values <= np.arange(17)).all()
+    anywhere = NumberTask(distractors="any")
+    values = anywhere.vocabulary.value(anywhere.sample(5000, seed=1).tokens)
+    assert 0.8 < (values > np.arange(17)).any(1).mean() < 0.95
+
+
+def test_only_the_first_hop_class_can_be_read_from_the_query():
+    batch = TASK.sample(4000, seed=2)
+    value = TASK.vocabulary.value(batch.tokens[:, -1])
+    assert ((value >= 9) == (batch.hops == 1)).all()
+
+
+def test_the_answer_formula_of_the_appendix_is_wrong_and_the_corrected_one_right():
+    # Erratum E1, in the paper's letters: k counts from 1 in the second window, s from 1 in the first.
+    batch = TASK.sample(20_000, seed=3)
+    last = np.take_along_axis(batch.paths, batch.hops[:, None] - 1, 1)[:, 0]
+    k = last + 1 - 8
+    j = TASK.vocabulary.value(np.take_along_axis(batch.tokens, last[:, None], 1)[:, 0])
+    rows = np.arange(len(batch))
+    assert (batch.tokens[rows, 8 + k - j - 1] == batch.answers).all()
+    printed = 9 - j + 1
+    right = (printed >= 1) & (printed <= 8)
+    right[right] = batch.tokens[rows[right], printed[right] - 1] == batch.answers[right]
+    assert right.mean() < 0.3
