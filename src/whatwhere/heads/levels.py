@@ -11,6 +11,7 @@ head alone. A variant for comparison, and the measurement one would make by hand
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
 import torch
@@ -22,11 +23,10 @@ from whatwhere.heads.scores import TAU, HeadScores, Level, check_tau, score, sta
 from whatwhere.heads.swaps import Tile
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
-TOKENS_AT_ONCE = 2**14
-"""Tokens per forward pass: enough to keep the processor busy, few enough that traces of long inputs stay small."""
+TOKENS_AT_ONCE = 2**10
+"""Tokens per forward pass: their activations fit the cache, and traces of long inputs stay small."""
 
 
-@torch.no_grad()
 def score_model(
     model: Traceable,
     tokens: Tokens,
@@ -36,7 +36,10 @@ def score_model(
     renormalised: bool = False,
     layers: Sequence[int] | None = None,
 ) -> HeadScores:
-    """Traces a model on some inputs and scores its heads at the last query, a bounded number of inputs at a time.
+    """Traces a model on some inputs and scores its heads at the last query.
+
+    Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
+    share one among cores. The result does not depend on the number of cores.
 
     Args:
         model: anything with a trace.
@@ -54,13 +57,19 @@ def score_model(
     ids = torch.as_tensor(tokens)
     if ids.ndim != 2 or len(ids) == 0:
         raise WhatwhereError(f"tokens [batch, seq] of at least one input were expected; {tuple(ids.shape)} arrived.")
-    parts = []
-    for some in ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))):
-        if level == "keys":
-            parts.append(score(trace(model, some, layers=layers), tau, renormalised=renormalised))
-        else:
-            parts.append(_score_token_swaps(model, some, tau, renormalised, layers))
-    return _join(parts)
+
+    @torch.no_grad()
+    def part(some: Tensor) -> HeadScores:
+        if level == "tokens":
+            return _score_token_swaps(model, some, tau, renormalised, layers)
+        return score(trace(model, some, layers=layers), tau, renormalised=renormalised)
+
+    cores = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return _join(list(pool.map(part, ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))))))
+    finally:
+        torch.set_num_threads(cores)  # part of the setting is shared by all threads
 
 
 def _join(parts: Sequence[HeadScores]) -> HeadScores:
