@@ -1,9 +1,169 @@
-"""``whatwhere heads``."""
+"""``whatwhere heads``: what each head of one model does."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+
+from whatwhere.cli import console
+from whatwhere.errors import WhatwhereError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from whatwhere.heads.scores import HeadScores
+    from whatwhere.heads.summary import HeadSummary
+    from whatwhere.model.gptj import GPTJ
+    from whatwhere.tasks.task import Task
+
+
+class SwapLevel(StrEnum):
+    """The choices of ``--level``."""
+
+    keys = "keys"
+    tokens = "tokens"
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
+    app.command(
+        epilog="Example: [bold]whatwhere heads number[/bold], or one checkpoint of a run: "
+        "[bold]whatwhere heads runs/number --step 500 --taus[/bold]"
+    )(heads)
+
+
+def heads(
+    model: Annotated[
+        str, typer.Argument(help="A shipped model (number, letter), a run directory or a checkpoint file.")
+    ],
+    step: Annotated[int | None, typer.Option(help="Which checkpoint of a run; the last by default.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task to score on, if the model does not say: number or letter.")
+    ] = None,
+    inputs: Annotated[int, typer.Option(help="Sequences to score on, equally many of each hop count.")] = 512,
+    seed: Annotated[int, typer.Option(help="Seed of the sequences and of the intervals.")] = 0,
+    tau: Annotated[float, typer.Option(help="Temperature of the swap weights.")] = 0.01,
+    gamma: Annotated[float, typer.Option(help="Tolerance within which a head is called pure.")] = 0.1,
+    level: Annotated[
+        SwapLevel, typer.Option(help="Swap keys (the paper), or tokens and run the model again.")
+    ] = SwapLevel.keys,
+    taus: Annotated[bool, typer.Option("--taus", help="Show how the scores depend on tau, too.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file, too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Show what each head of a model does: look at where a token stands, at what it is, or neither."""
+    from whatwhere.heads.scores import SENSITIVITY_TAUS
+    from whatwhere.heads.summary import summarise, tau_sensitivity
+    from whatwhere.zoo.load import load
+
+    loaded = load(model, step)
+    chosen = _task(loaded, task)
+    tokens = chosen.sample(inputs, seed=seed).tokens
+    with console.err.status("scoring"):
+        rows = summarise(loaded, tokens, tau, level=level.value, gamma=gamma, seed=seed)
+        sensitivity = tau_sensitivity(loaded, tokens, SENSITIVITY_TAUS, level=level.value) if taus else []
+    settings: dict[str, Any] = {
+        "model": model, "step": step, "task": chosen.name, "inputs": inputs, "seed": seed,
+        "tau": tau, "gamma": gamma, "level": level.value,
+    }  # fmt: skip
+    if out is not None:
+        _write(out, rows, settings)
+    if as_json:
+        listed = [
+            {"tau": scores.tau, "positional": scores.positional.tolist(), "symbolic": scores.symbolic.tolist()}
+            for scores in sensitivity
+        ]
+        console.print_json({**settings, "heads": [asdict(row) for row in rows], "taus": listed})
+        return
+    _print(rows, settings)
+    if sensitivity:
+        _print_sensitivity(sensitivity)
+
+
+def _task(model: GPTJ, name: str | None) -> Task:
+    """The task that a model is scored on: the named one, or its own."""
+    from whatwhere.tasks import make_task
+
+    if name is not None:
+        return make_task(name)
+    if model.task is None:
+        raise WhatwhereError("this model does not say which task it was trained on; name it with --task number|letter.")
+    return model.task
+
+
+def _write(path: Path, rows: list[HeadSummary], settings: dict[str, Any]) -> None:
+    from whatwhere.heads.summary import HeadSummary
+    from whatwhere.storage import write_csv
+
+    columns = [field.name for field in fields(HeadSummary)]
+    kept = ["task", "inputs", "seed", "tau", "gamma", "level"]
+    cells = [[*(getattr(row, name) for name in columns), *(settings[name] for name in kept)] for row in rows]
+    write_csv(path, columns + kept, cells)
+
+
+def _print(rows: list[HeadSummary], settings: dict[str, Any]) -> None:
+    console.out.print(
+        f"Heads of {settings['model']} on {settings['inputs']} inputs of the {settings['task']} task, "
+        f"tau {settings['tau']:g}",
+        markup=False,
+    )
+    table = _table("layer", "head", "positional", "symbolic", "entropy", "/log n", "itself", "label")
+    for row in rows:
+        table.add_row(
+            str(row.layer),
+            str(row.head),
+            f"{row.positional:.2f} ({row.positional_low:.2f}-{row.positional_high:.2f})",
+            f"{row.symbolic:.2f} ({row.symbolic_low:.2f}-{row.symbolic_high:.2f})",
+            f"{row.entropy:.2f}",
+            f"{row.entropy_share:.2f}",
+            f"{row.own:.2f}",
+            f"{row.label}{'*' if row.self_attending else ''}",
+        )
+    console.out.print(table)
+    _remark(
+        f"positional, symbolic: pure within gamma {settings['gamma']:g}; uniform: both scores high; mixed: the rest. "
+        "In brackets: 95 % intervals (bootstrap over inputs)."
+    )
+    reflexive = [row for row in rows if row.self_attending]
+    if reflexive:
+        again = "; ".join(
+            f"{row.layer}.{row.head} {row.renormalised_positional:.2f} {row.renormalised_symbolic:.2f}"
+            for row in reflexive
+        )
+        _remark(
+            "* attends mostly to itself, so its scores speak of keys that it hardly looks at. Renormalised without its "
+            f"own position (layer.head positional symbolic; not the paper's score): {again}."
+        )
+    if settings["level"] == "tokens":
+        _remark("Tokens were swapped and the model run again; only at layer 0 is this the score of the head alone.")
+
+
+def _print_sensitivity(sensitivity: list[HeadScores]) -> None:
+    console.out.print("\nPositional and symbolic score at several temperatures")
+    table = _table("layer", "head", *(f"tau {scores.tau:g}" for scores in sensitivity))
+    for index, layer in enumerate(sensitivity[0].layers):
+        for head in range(sensitivity[0].positional.shape[1]):
+            pairs = [(scores.positional[index, head], scores.symbolic[index, head]) for scores in sensitivity]
+            table.add_row(
+                str(layer), str(head), *(f"{positional:.2f} {symbolic:.2f}" for positional, symbolic in pairs)
+            )
+    console.out.print(table)
+
+
+def _table(*columns: str) -> Table:
+    """A table narrow enough for 80 columns; numbers to the right, labels to the left."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for name in columns:
+        table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
+    return table
+
+
+def _remark(text: str) -> None:
+    console.out.print(text, style="dim", markup=False)
