@@ -58,6 +58,14 @@ def random_subset(
     return chosen
 
 
+def running_count(marks: Bool[np.ndarray, "places n"]) -> Int[np.ndarray, "places n"]:
+    """How many places up to each one are marked (NumPy's cumsum is slow along the first axis)."""
+    count = marks.astype(np.int16)
+    for place in range(1, len(count)):
+        count[place] += count[place - 1]
+    return count
+
+
 def below(rng: np.random.Generator, bound: Int[np.ndarray, "n"] | int, n: int) -> Int[np.ndarray, "n"]:
     """A uniform whole number in 0 .. bound-1 for each sequence; bounds may differ, and stay far below 2^24."""
     return (rng.random(n, dtype=np.float32) * bound).astype(np.int32)

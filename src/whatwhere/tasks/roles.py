@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from whatwhere.tasks.balance import below, random_subset
+from whatwhere.tasks.balance import below, random_subset, running_count
 
+Role = np.int16
+"""Small, since the speed here is that of memory."""
 ANSWER = 0
 DECOYS = 2
 """Target tokens that look like answers: alone with their left letter, and pointed at."""
@@ -66,11 +68,11 @@ def decoy_roles(
     n = len(hops)
     rows = np.arange(n)
     first_link, first_free = 1 + DECOYS, 1 + DECOYS + max_hops
-    left = first_free + (rng.random((target + context + 1, n), dtype=np.float32) * (letters - first_free)).astype(int)
-    right = np.empty((context + 1, n), np.int64)
+    left = first_free + (rng.random((target + context + 1, n), dtype=np.float32) * (letters - first_free)).astype(Role)
+    right = np.empty((context + 1, n), Role)
 
     decoy = random_subset(rng, np.arange(target)[:, None] != places, np.full(n, DECOYS))
-    left[:target] = np.where(decoy, decoy.cumsum(0), left[:target])
+    left[:target] = np.where(decoy, running_count(decoy), left[:target])
     left[places, rows] = ANSWER
 
     # Up to three tokens end chains, one at the answer and one at each decoy; the path goes through any of them, then
@@ -79,27 +81,30 @@ def decoy_roles(
     ends = random_subset(rng, np.arange(context)[:, None] < room, np.minimum(1 + DECOYS, room))
     visited = random_subset(rng, ends, np.minimum(hops - 1, 1))
     decoy_end = ends & ~visited
-    visited |= random_subset(rng, np.logical_or.accumulate(visited) & ~ends, np.maximum(hops - 2, 0))
+    visited |= random_subset(rng, (running_count(visited) > 0) & ~ends, np.maximum(hops - 2, 0))
     # Links off the path end at decoys first, so that longer chains lead there as well.
     off_path = max_hops - (hops - 1)
-    side_link = decoy_end & (decoy_end.cumsum(0) <= off_path)
+    side_link = decoy_end & (running_count(decoy_end) <= off_path)
     others = ~visited & ~decoy_end
     side_link |= random_subset(rng, others, np.minimum(off_path - side_link.sum(0), others.sum(0)))
 
-    links, told = np.zeros((2, n), np.int64)  # so far: links, and decoys at which a chain ended
-    tip = np.full(n, ANSWER)  # what the next token of the path points at
-    orphan = np.zeros(n, np.int64)  # a link to a decoy at which nothing points yet, or 0
-    urn = np.ones((1 + DECOYS, n), np.int64)
+    links, told = np.zeros((2, n), Role)  # so far: links, and decoys at which a chain ended
+    tip = np.full(n, ANSWER, Role)  # what the next token of the path points at
+    orphan = np.zeros(n, Role)  # a link to a decoy at which nothing points yet, or 0
+    urn = np.ones((1 + DECOYS, n), Role)
     for c in range(context):
         told += decoy_end[c]
         feed = others[c] & (orphan > 0)
         to_link = others[c] & ~feed & (links > 0) & (rng.random(n, dtype=np.float32) < TO_LINK)
+        anywhere = others[c] & ~feed & ~to_link
         # Polya's urn: each draw adds one of its kind, and then all shares of the pointers are equally likely.
-        goal = (rng.random(n, dtype=np.float32) * urn.sum(0) >= urn.cumsum(0)[:-1]).sum(0)
-        urn[goal, rows] += others[c] & ~feed & ~to_link
-        right[c] = np.select(
-            [visited[c], decoy_end[c], feed, to_link], [tip, told, orphan, first_link + below(rng, links, n)], goal
-        )
+        draw = rng.random(n, dtype=np.float32) * urn.sum(0)
+        goal = sum((draw >= urn[:kind].sum(0)).astype(Role) for kind in range(1, 1 + DECOYS))
+        for kind in range(1 + DECOYS):
+            urn[kind] += anywhere & (goal == kind)
+        some_link = first_link + below(rng, links, n)
+        # Exactly one of these holds of each token.
+        right[c] = visited[c] * tip + decoy_end[c] * told + feed * orphan + to_link * some_link + anywhere * goal
         link = first_link + links
         is_link = visited[c] | side_link[c]
         left[target + c] = np.where(is_link, link, left[target + c])
@@ -107,7 +112,7 @@ def decoy_roles(
         orphan = np.where(side_link[c] & decoy_end[c], link, np.where(feed, 0, orphan))
         links += is_link
     right[context] = tip
-    integer = (rng.random((target, n), dtype=np.float32) * integers).astype(int)
+    integer = (rng.random((target, n), dtype=np.float32) * integers).astype(Role)
     return Roles(left, right, integer, visited)
 
 
@@ -132,17 +137,17 @@ def strict_roles(
     rows = np.arange(n)
     query = max_hops
     first_target, first_pointer = query + 1, query + 1 + (letters - query) // 2
-    left = np.empty((target + context + 1, n), np.int64)
-    right = np.empty((context + 1, n), np.int64)
+    left = np.empty((target + context + 1, n), Role)
+    right = np.empty((context + 1, n), Role)
 
     for p in range(target):
         left[p] = np.where(places == p, ANSWER, first_target + below(rng, first_pointer - first_target, n))
     # One token for each letter: its integer, or the target token that it points at.
-    integer_of = (rng.random((letters, n), dtype=np.float32) * integers).astype(int)
-    goal_of = left[(rng.random((letters, n), dtype=np.float32) * target).astype(int), rows]
+    integer_of = (rng.random((letters, n), dtype=np.float32) * integers).astype(Role)
+    goal_of = left[(rng.random((letters, n), dtype=np.float32) * target).astype(Role), rows]
 
     visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-    tip = np.full(n, ANSWER)  # what the next token of the path points at; links count from role 1
+    tip = np.full(n, ANSWER, Role)  # what the next token of the path points at; links count from role 1
     for c in range(context):
         pointer = first_pointer + below(rng, letters - first_pointer, n)
         left[target + c] = np.where(visited[c], tip + 1, pointer)
