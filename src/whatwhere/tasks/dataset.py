@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from whatwhere import __version__, storage
+from whatwhere import storage
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import Task, task_from_dict
 from whatwhere.tasks.batch import Batch
@@ -48,7 +49,7 @@ class Dataset:
             "sequences": {name: len(split) for name, split in self.splits().items()},
             "hops": {name: hop_counts(self.task, split) for name, split in self.splits().items()},
             "sha256": {name: _checksum(split) for name, split in self.splits().items()},
-            "whatwhere": __version__,
+            "whatwhere": version("whatwhere"),
         }
 
     def save(self, directory: Path) -> None:
