@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from whatwhere.errors import WhatwhereError
 
 ALIAS_TOLERANCE = 1e-9
@@ -56,12 +58,13 @@ def check_index_angle(theta: float, n: int) -> None:
     """
     check_length(n)
     check_angle(theta)
-    for t in range(1, n):
-        turns = round(t * theta / math.tau)
-        if abs(t * theta - turns * math.tau) < ALIAS_TOLERANCE:
-            raise WhatwhereError(
-                f"an angle that is no rational multiple of 2 pi within the length was expected, and {theta:.10g} "
-                f"arrived: {t} x theta is {turns} full turns, so a key {t} places from the wanted one looks the same. "
-                + (f"Take inputs of at most {t} tokens, or another angle" if t > 1 else "Take another angle")
-                + ": 1, or any RoPE frequency, serves every length."
-            )
+    turns = np.arange(1, n) * theta / math.tau  # by distance
+    alike = np.flatnonzero(np.abs(turns - turns.round()) * math.tau < ALIAS_TOLERANCE)
+    if len(alike):
+        t = int(alike[0]) + 1
+        raise WhatwhereError(
+            f"an angle that is no rational multiple of 2 pi within the length was expected, and {theta:.10g} arrived: "
+            f"{t} x theta is {round(turns[t - 1])} full turns, so a key {t} places from the wanted one looks the same. "
+            + (f"Take inputs of at most {t} tokens, or another angle" if t > 1 else "Take another angle")
+            + ": 1, or any RoPE frequency, serves every length."
+        )

@@ -19,6 +19,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.trace import Tokens
 from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
 from whatwhere.theory.construction import Construction
@@ -62,6 +63,8 @@ def index_discrepancy(query: int, n: int, theta: float) -> float:
         theta: the angle.
     """
     check_index_angle(theta, n)
+    if not 0 <= query < n:
+        raise WhatwhereError(f"a query from 0 to {n - 1} (in range at length {n}) was expected, and {query} arrived.")
     return float(gaps(theta, max(query, n - 1 - query)).min())
 
 
@@ -118,11 +121,7 @@ def _narrowest_window(n: int, integers: int | None) -> int:
 def retrieval_smallest(n: int, theta: float, letters: int = 8) -> float:
     """Smallest over inputs, by trying every place of the match and of every rival; below 0 a wrong token wins."""
     match, rivals = _retrieval_logits(n, theta, letters)
-    worst = rivals.max(0)  # [n], by position
-    first, second = np.argsort(worst)[::-1][:2]
-    rival = np.full(n - 1, worst[first])
-    rival[first : first + 1] = worst[second]  # a rival cannot stand where the match stands
-    return float((match - rival).min())
+    return float((match - _largest_elsewhere(rivals.max(0))).min())
 
 
 def retrieval_smallest_formula(n: int, theta: float, letters: int = 8) -> float:
@@ -141,9 +140,7 @@ def retrieval_smallest_formula(n: int, theta: float, letters: int = 8) -> float:
 def retrieval_largest(n: int, theta: float, letters: int = 8) -> float:
     """Largest over inputs: one match next to the query, every other letter as far from it as the circle allows."""
     match, rivals = _retrieval_logits(n, theta, letters)
-    mildest = rivals.min(0)  # [n]
-    gap = [match[j] - np.delete(mildest, j).max() for j in range(n - 1)]
-    return float(max(gap))
+    return float((match - _largest_elsewhere(rivals.min(0))).max())
 
 
 def retrieval_self_smallest(n: int, theta: float, letters: int = 8) -> float:
@@ -177,6 +174,14 @@ def _omega(n: int, theta: float, letters: int) -> float:
     check_angle(theta)
     check_letters(letters)
     return math.tau / letters
+
+
+def _largest_elsewhere(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "before"]:
+    """For each place of the match, the largest rival at another place: no rival stands where the match does."""
+    second, first = np.argsort(values)[-2:]
+    largest = np.full(len(values), values[first])
+    largest[first] = values[second]
+    return largest[:-1]
 
 
 def _retrieval_logits(

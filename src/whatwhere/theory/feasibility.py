@@ -26,7 +26,7 @@ from whatwhere.theory.sequences import (
     random_left_unique,
     retrieval_failures,
 )
-from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta
+from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta, retrieval_self_minimum_beta
 
 JUST_ABOVE = 1.001
 """Times the least beta, at which itself the worst input ties."""
@@ -43,8 +43,10 @@ def sharp_index_head(theta: float, length: int = LENGTH, vocabulary: NumberVocab
 
 
 def sharp_retrieval_head(theta: float, length: int = LENGTH, vocabulary: LetterVocabulary = LETTERS) -> Construction:
-    """T_Retrieval with an inverse temperature just above the least that serves inputs of this length."""
-    beta = JUST_ABOVE * retrieval_minimum_beta(length, theta, vocabulary.letters)
+    """T_Retrieval with an inverse temperature just above the least that serves every query of this length."""
+    pointing = retrieval_minimum_beta(length, theta, vocabulary.letters)
+    itself = retrieval_self_minimum_beta(length, theta, vocabulary.letters)
+    beta = JUST_ABOVE * max(pointing, itself)
     return retrieval_head(theta, beta, letters=vocabulary.letters, integers=vocabulary.integers)
 
 

@@ -7,7 +7,7 @@ colour vision, and line style says the same again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +41,9 @@ FLOOR = 1e-6
 
 def discrepancy_rows(
     longest: int = 100, index_theta: float = 0.866, retrieval_theta: float = 0.0027, letters: int = 8
-) -> list[dict[str, float]]:
+) -> list[dict[str, float | int]]:
     """The data of Fig. 5A: printed bounds, corrected bounds and exact values at every length."""
-    rows = []
+    rows: list[dict[str, float | int]] = []
     for n in range(2, longest + 1):
         exact = retrieval_smallest(n, retrieval_theta, letters)
         rows.append(
@@ -62,10 +62,13 @@ def discrepancy_rows(
 
 
 def draw_discrepancy(
-    rows: Sequence[dict[str, float]], directory: Path, index_theta: float = 0.866, retrieval_theta: float = 0.0027
+    rows: Sequence[Mapping[str, float | int]],
+    directory: Path,
+    index_theta: float = 0.866,
+    retrieval_theta: float = 0.0027,
 ) -> None:
     """Fig. 5A, on a linear axis as printed and on a logarithmic one, where Index can be seen to the end."""
-    figure, (linear, logarithmic) = _axes(2, (11, 4.8))
+    figure, (linear, logarithmic) = _axes(11.0, 4.8)
     curves = (
         ("index_caption_bound", GREY, ":", 1.0, f"Index: printed bound, angle {CAPTION_THETA} of the caption"),
         ("index_printed_bound", POSITIONAL, "--", 1.4, "Index: printed bound (holds for the smallest)"),
@@ -98,7 +101,7 @@ def draw_discrepancy(
 def draw_geometry(directory: Path, theta: float = 0.866, integers: int = 8) -> None:
     """Fig. 4A: all keys of T_Index are one vector v; the query of integer i stands i theta before it."""
     angles = {i: turned(UP, -i * theta).numpy() for i in range(integers + 1)}
-    figure, (before, after) = _axes(2, (9.5, 5))
+    figure, (before, after) = _axes(9.5, 5.0)
     for axes, title in ((before, "before rotation"), (after, "query 3, rotated by its distance n-j to a key")):
         axes.set_aspect("equal")
         axes.set_xlim(-1.45, 1.45)
@@ -106,7 +109,7 @@ def draw_geometry(directory: Path, theta: float = 0.866, integers: int = 8) -> N
         axes.add_patch(_circle())
         axes.set_title(title, loc="left")
         axes.set_xlabel("first coordinate of the plane")
-        _arrow(axes, UP.numpy(), "black", "-", 4)
+        _arrow(axes, UP.numpy(), "black", "-", 4.0)
         axes.annotate("every key = v", (0, 1.27), ha="center", weight="bold")
     before.set_ylabel("second coordinate of the plane")
     for i in range(1, integers + 1):
@@ -131,7 +134,7 @@ def draw_margin_map(margins: MarginMap, directory: Path) -> None:
     """Which RoPE frequencies can serve which mechanism at which length."""
     from matplotlib.colors import LogNorm
 
-    figure, axes = _axes(2, (11, 4.8))
+    figure, axes = _axes(11.0, 4.8)
     panels = (
         (axes[0], "Index (where)", margins.index, "Oranges"),
         (axes[1], "Retrieval (what)", margins.retrieval, "Greens"),
@@ -179,13 +182,14 @@ def _mark_frequencies(axes: Axes, slowest: float, fastest: float) -> None:
         )
 
 
-def _axes(count: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
+def _axes(width: float, height: float) -> tuple[Figure, np.ndarray]:
+    """A figure of two panels, drawn without a screen."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, count, figsize=size, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(width, height), layout="constrained")
     for one in axes:
         one.spines[["top", "right"]].set_visible(False)
     return figure, axes

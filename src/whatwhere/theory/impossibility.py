@@ -39,11 +39,16 @@ class Counterexample:
     inputs: Int[np.ndarray, "2 seq"]
     wanted: Int[np.ndarray, "2"]
     answered: Int[np.ndarray, "2"]
+    wrong: int
+    """On how many of the two inputs the wanted token does not win; at least one is the claim."""
 
-    @property
-    def wrong(self) -> int:
-        """On how many of the two inputs the head is wrong; at least one is the claim."""
-        return int((self.wanted != self.answered).sum())
+    @classmethod
+    def of(
+        cls, head: Construction, inputs: Int[np.ndarray, "2 seq"], wanted: Int[np.ndarray, "2 seq"]
+    ) -> Counterexample:
+        """Runs the head on both inputs."""
+        wrong = int(head.errors(inputs, wanted)[:, -1].sum())
+        return cls(inputs, wanted[:, -1], head.run(inputs)[:, -1], wrong)
 
     def show(self, vocabulary: Vocabulary) -> str:
         """The pair as text: each input, what its last token should become, and what it becomes."""
@@ -65,12 +70,11 @@ def symbolic_index_counterexample(
         length: tokens per input, at least 3.
     """
     first = np.arange(length) % vocabulary.symbols
-    first[-1] = vocabulary.integer(np.array(2))  # it asks for the first of the last two letters
+    first[-1] = vocabulary.encode("2")[0]  # it asks for the first of the last two letters
     second = first.copy()
     second[[-3, -2]] = first[[-2, -3]]
     inputs = np.stack([first, second])
-    answered = replace(head, theta=0.0).run(inputs)[:, -1]
-    return Counterexample(inputs, index(inputs, vocabulary)[:, -1], answered)
+    return Counterexample.of(replace(head, theta=0.0), inputs, index(inputs, vocabulary))
 
 
 def positional_retrieval_counterexample(
@@ -94,7 +98,7 @@ def positional_retrieval_counterexample(
     second = first.copy()
     second[[-3, -2]] = first[[-2, -3]]
     inputs = np.stack([first, second])
-    return Counterexample(inputs, retrieval(inputs, vocabulary)[:, -1], positional.run(inputs)[:, -1])
+    return Counterexample.of(positional, inputs, retrieval(inputs, vocabulary))
 
 
 def positional_retrieval(theta: float, beta: float, vocabulary: LetterVocabulary = LETTERS) -> Construction:

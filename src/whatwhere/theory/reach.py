@@ -21,6 +21,7 @@ from whatwhere.theory.temperature import (
     index_minimum_beta,
     index_sufficient_beta,
     retrieval_minimum_beta,
+    retrieval_self_minimum_beta,
     retrieval_sufficient_beta,
 )
 
@@ -82,15 +83,19 @@ def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float 
     else:
         most = min(HORIZON, math.ceil((math.tau / letters / theta + 3) / 2) - 1)
         longest = next((n for n in range(most, 1, -1) if retrieval_smallest_formula(n, theta, letters) > RESOLUTION), 1)
+
+    def needed(n: int) -> float:
+        return max(retrieval_minimum_beta(n, theta, letters), retrieval_self_minimum_beta(n, theta, letters))
+
     return Reach(
         head="retrieval",
         theta=theta,
         length=length,
         margin=retrieval_smallest(length, theta, letters),
-        needed_beta=finite(retrieval_minimum_beta(length, theta, letters)),
+        needed_beta=finite(needed(length)),
         sufficient_beta=finite(retrieval_sufficient_beta(length, theta, letters)),
         longest=longest,
-        longest_at_beta=_longest(lambda n: retrieval_minimum_beta(n, theta, letters), beta, longest),
+        longest_at_beta=_longest(needed, beta, longest),
     )
 
 
@@ -138,7 +143,7 @@ def margin_map(thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"]
     check_letters(letters)
     omega = math.tau / letters
     angle = thetas[:, None]
-    nearest = np.stack([np.minimum.accumulate(gaps(float(theta), lengths.max() - 1)) for theta in thetas])
+    nearest = np.stack([np.minimum.accumulate(gaps(float(theta), int(lengths.max()) - 1)) for theta in thetas])
     # retrieval_smallest_formula for all at once; past its range a wrong token wins, which the map shows as no margin
     turn = np.minimum(omega, (2 * lengths - 3) * angle)
     retrieval = 2 * np.sin(np.maximum(0, omega - angle) / 2) * np.sin((omega - turn) / 2)

@@ -111,6 +111,23 @@ def retrieval_minimum_beta(n: int, theta: float, letters: int = 8, inputs: Input
     return _root(excess, retrieval_sufficient_beta(n, theta, letters))
 
 
+def retrieval_self_minimum_beta(n: int, theta: float, letters: int = 8) -> float:
+    """The least beta for queries that seek themselves (LI tokens), on left-unique inputs of at most n tokens.
+
+    The match is the query itself and every earlier token is the rival. Somewhat more than pointing queries need while
+    inputs are short: the rivals stand where RoPE has turned them towards the match, none of them at distance 0.
+    Infinity once (n - 1) theta reaches omega, where a rival has turned all the way (pointing queries fail long before).
+    """
+    check_length(n)
+    check_angle(theta)
+    check_letters(letters)
+    turn = math.tau / letters - np.arange(1, n) * theta  # angle between the match and a rival at each distance
+    if turn.min() <= 0:
+        return math.inf
+    gap = 1 - np.cos(turn)
+    return _root(lambda beta: float(np.exp(-beta * gap).sum()) - 1, math.log(n - 1) / float(gap.min()))
+
+
 def retrieval_sufficient_beta(n: int, theta: float, letters: int = 8) -> float:
     """ln(n - 1) / lambda(n); infinity where lambda is not above 0."""
     smallest = retrieval_smallest(n, theta, letters)

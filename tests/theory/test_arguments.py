@@ -1,0 +1,62 @@
+import math
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.theory.arguments import (
+    check_angle,
+    check_beta,
+    check_index_angle,
+    check_integers,
+    check_length,
+    check_letters,
+)
+
+
+@pytest.mark.parametrize("n", [1, 0, -3])
+def test_a_length_below_two_is_refused(n: int):
+    with pytest.raises(WhatwhereError, match=f"length of at least 2 was expected, and {n} arrived"):
+        check_length(n)
+
+
+@pytest.mark.parametrize("letters", [1, 0])
+def test_an_alphabet_of_one_letter_is_refused(letters: int):
+    with pytest.raises(WhatwhereError, match=f"at least 2 letters was expected, and {letters} arrived"):
+        check_letters(letters)
+
+
+def test_a_vocabulary_without_integers_is_refused():
+    with pytest.raises(WhatwhereError, match="at least 1 integer was expected, and 0 arrived"):
+        check_integers(0)
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf])
+def test_an_inverse_temperature_that_is_not_positive_is_refused(beta: float):
+    with pytest.raises(WhatwhereError, match="inverse temperature above 0 was expected"):
+        check_beta(beta)
+
+
+@pytest.mark.parametrize("theta", [-0.1, math.nan, math.inf])
+def test_an_angle_that_is_negative_or_no_number_is_refused(theta: float):
+    with pytest.raises(WhatwhereError, match="angle of 0 or more radians"):
+        check_angle(theta)
+
+
+@pytest.mark.parametrize(("turns", "denominator"), [(1, 5), (2, 5), (1, 3), (3, 7), (1, 16)])
+def test_a_rational_multiple_of_a_turn_is_refused_from_its_denominator_on(turns: int, denominator: int):
+    theta = turns * math.tau / denominator
+    check_index_angle(theta, max(denominator, 2))  # distances reach denominator - 1 only
+    with pytest.raises(
+        WhatwhereError, match=rf"{denominator} x theta is {turns} full turns.*at most {denominator} tok"
+    ):
+        check_index_angle(theta, denominator + 1)
+
+
+def test_no_rotation_is_refused_for_index():
+    with pytest.raises(WhatwhereError, match=r"0 full turns.*Take another angle: 1"):
+        check_index_angle(0.0, 17)
+
+
+def test_rational_angles_and_rope_frequencies_serve_every_length():
+    for theta in (1.0, 0.5, 0.8, 0.866, 3.0, *(10000 ** (-2 * k / 128) for k in range(64))):
+        check_index_angle(theta, 1000)

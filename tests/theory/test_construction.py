@@ -1,0 +1,135 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.trace import trace
+from whatwhere.theory.construction import hard_attention
+from whatwhere.theory.feasibility import LETTERS, NUMBERS
+from whatwhere.theory.index_head import index_head
+from whatwhere.theory.oracle import index_oracle, retrieval_oracle
+from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.theory.sequences import random_in_range, random_left_unique
+
+INDEX = index_head(1.0, 18.1)
+RETRIEVAL = retrieval_head(0.0027, 10.1)
+NUMBER_TOKENS = random_in_range(300, 17, NUMBERS, seed=5)
+LETTER_TOKENS = random_left_unique(300, 17, LETTERS, seed=5)
+
+
+@pytest.mark.parametrize("attention", ["softmax", "hard"])
+def test_transformer_and_plain_oracle_agree_output_by_output(attention):
+    ours = INDEX.outputs(NUMBER_TOKENS, attention).numpy()
+    np.testing.assert_allclose(ours, index_oracle(NUMBER_TOKENS, 1.0, 18.1, attention=attention), atol=1e-12)
+    ours = RETRIEVAL.outputs(LETTER_TOKENS, attention).numpy()
+    np.testing.assert_allclose(ours, retrieval_oracle(LETTER_TOKENS, 0.0027, 10.1, attention=attention), atol=1e-12)
+
+
+def test_the_logits_of_the_trace_are_the_cosines_of_the_proof():
+    n = np.arange(17)
+    layer = trace(INDEX, NUMBER_TOKENS, queries=range(17)).layers[0]
+    asked = np.where(NUMBER_TOKENS < 120, 0, NUMBER_TOKENS - 119)
+    expected = 18.1 * np.cos(n[:, None] - n - asked[:, :, None])
+    logits = layer.logits()[:, 0].numpy()
+    np.testing.assert_allclose(np.tril(np.where(np.isinf(logits), 0, logits)), np.tril(expected), atol=1e-12)
+    assert np.isinf(logits[:, ~np.tri(17, dtype=bool)]).all()
+
+
+def test_the_trace_holds_the_last_query_unless_asked_and_counts_negative_positions_from_the_end():
+    last = INDEX.trace(NUMBER_TOKENS).layers[0]
+    assert last.query_positions.tolist() == [16]
+    chosen = INDEX.trace(NUMBER_TOKENS, layers=[0], queries=[3, -1]).layers[0]
+    assert chosen.query_positions.tolist() == [3, 16]
+    torch.testing.assert_close(chosen.attention()[:, :, 1], last.attention()[:, :, 0])
+    assert chosen.attention()[:, 0, 0, 4:].abs().max() == 0
+
+
+@pytest.mark.parametrize(("head", "tokens"), [(INDEX, NUMBER_TOKENS), (RETRIEVAL, LETTER_TOKENS)])
+def test_the_residual_stream_decodes_to_the_outputs(head, tokens):
+    residuals = head.trace(tokens, residuals=True).residuals
+    assert residuals is not None
+    torch.testing.assert_close(residuals[0], head.embedding[torch.as_tensor(tokens)])
+    torch.testing.assert_close(residuals[1] @ head.unembedding.T, head.outputs(tokens))
+
+
+def test_hard_attention_leaves_the_residual_that_the_proof_counts():
+    # E10: a letter ends with 3 on itself, an integer on a letter with 2 against 1, an integer on an integer with 1
+    # against 0; the bias stays 1, so it is not "three times the embedding".
+    head = index_head(1.0, 1.0, symbols=2, integers=3, length=4)
+    a, one, three = 0, 2, 4
+    outputs = head.outputs(np.array([[a, one, one, three]]), "hard")[0].numpy()
+    assert outputs[0].tolist() == [3, 0, 0, 0, 0]
+    assert outputs[1].tolist() == [2, 0, 1, 0, 0]
+    assert outputs[2].tolist() == [0, 0, 1, 0, 0]
+    assert outputs[3].tolist() == [2, 0, 0, 0, 1]
+
+
+def test_hard_attention_shares_ties_and_is_the_limit_of_softmax():
+    tokens = LETTERS.encode("a1 a1 b2 b3 ca")[None]
+    tied = hard_attention(retrieval_head(0.0, 5.0).trace(tokens).layers[0])[0, 0, 0]
+    assert tied.tolist() == [0.5, 0.5, 0, 0, 0]
+    sharp = retrieval_head(0.0, 5000.0).trace(tokens).layers[0].attention()[0, 0, 0]
+    torch.testing.assert_close(sharp, tied)
+
+
+def test_margins_are_the_wanted_output_minus_the_best_other_and_a_tie_is_an_error():
+    head = retrieval_head(0.0, 5.0)
+    tokens = LETTERS.encode("a1 a2 a2")[None]
+    margins = head.margins(tokens, tokens)
+    np.testing.assert_allclose(margins, [[1.0, 0.0, 1 / 3]], atol=1e-12)
+    assert head.errors(tokens, tokens).tolist() == [[False, True, False]]
+
+
+def test_runs_in_pieces_give_what_one_piece_gives():
+    tokens = random_in_range(600, 9, NUMBERS, seed=1)
+    pieces = np.concatenate([INDEX.run(tokens[i : i + 7]) for i in range(0, 600, 7)])
+    np.testing.assert_array_equal(INDEX.run(tokens), pieces)
+    np.testing.assert_array_equal(INDEX.run(tokens, times=2), INDEX.run(INDEX.run(tokens)))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (np.array([0, 1]), r"shape \(2,\)"),
+        (np.array([[0, 136]]), "ids from 0 to 136 arrived"),
+        (np.array([[-1, 3]]), "ids from -1 to 3 arrived"),
+        (np.zeros((0, 17), int), r"shape \(0, 17\) arrived"),
+    ],
+)
+def test_ids_outside_the_vocabulary_are_refused(tokens: np.ndarray, message: str):
+    with pytest.raises(WhatwhereError, match=f"from 0 to 135 were expected.*{message}"):
+        INDEX.run(tokens)
+
+
+def test_a_layer_or_query_that_does_not_exist_is_refused():
+    with pytest.raises(WhatwhereError, match=r"one layer, layer 0; \[1\] was asked for"):
+        INDEX.trace(NUMBER_TOKENS, layers=[1])
+    with pytest.raises(WhatwhereError, match=r"from -17 to 16 were expected; \[17\] arrived"):
+        INDEX.trace(NUMBER_TOKENS, queries=[17])
+
+
+@pytest.mark.parametrize("build", [lambda t, b: index_head(t, b), lambda t, b: retrieval_head(t, b)])
+def test_both_heads_refuse_a_bad_angle_or_temperature(build):
+    with pytest.raises(WhatwhereError, match="inverse temperature above 0"):
+        build(1.0, 0.0)
+    with pytest.raises(WhatwhereError, match="angle of 0 or more"):
+        build(-1.0, 1.0)
+
+
+def test_both_heads_refuse_an_alphabet_that_is_too_small():
+    with pytest.raises(WhatwhereError, match="at least 2 letters"):
+        index_head(1.0, 1.0, symbols=1)
+    with pytest.raises(WhatwhereError, match="at least 2 letters"):
+        retrieval_head(0.0, 1.0, letters=1)
+    with pytest.raises(WhatwhereError, match="at least 1 integer"):
+        index_head(1.0, 1.0, integers=0)
+    with pytest.raises(WhatwhereError, match="at least 1 integer"):
+        retrieval_head(0.0, 1.0, integers=0)
+
+
+def test_the_index_head_refuses_an_angle_that_repeats_within_its_length():
+    with pytest.raises(WhatwhereError, match="5 x theta is 1 full turns"):
+        index_head(math.tau / 5, 20.0, length=17)
+    index_head(math.tau / 5, 20.0, length=5)

@@ -1,0 +1,42 @@
+import pytest
+
+from whatwhere.theory import feasibility
+from whatwhere.theory.check import Check
+
+
+def test_small_inputs_are_all_tried():
+    assert feasibility.small_index_inputs() == Check(feasibility.small_index_inputs().claim, 3 * 2 * 752, 0)
+    assert feasibility.small_retrieval_inputs().inputs == 2 * 2 * 3348
+    assert feasibility.small_retrieval_inputs().passed
+
+
+def test_random_inputs_and_oracles_agree():
+    assert feasibility.random_index_inputs(200).passed
+    assert feasibility.random_retrieval_inputs(200).passed
+    assert feasibility.oracles_agree(100).passed
+
+
+def test_failing_classes_fail_where_predicted_and_do_fail():
+    for check in (feasibility.out_of_range_inputs(300), feasibility.tied_inputs(300)):
+        assert check.passed
+        assert int(check.found.split()[0]) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [feasibility.number_task, feasibility.letter_task])
+def test_iterated_heads_solve_the_whole_test_split_of_their_task(check):
+    result = check()
+    assert (result.inputs, result.errors) == (45_600, 0)
+
+
+def test_a_head_that_is_too_soft_is_caught():
+    # the checks can fail: at half the temperature the same inputs are not solved
+    head = feasibility.sharp_index_head(1.0)
+    soft = feasibility.index_head(1.0, 0.5 * head.beta)
+    tokens = feasibility.random_in_range(300, 17, feasibility.NUMBERS, 0)
+    assert soft.errors(tokens, feasibility.index(tokens, feasibility.NUMBERS)).any()
+
+
+def test_a_check_passes_when_nothing_departs_from_its_claim():
+    assert Check("claim", 3, 0).passed
+    assert not Check("claim", 3, 1).passed

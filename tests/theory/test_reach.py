@@ -1,0 +1,108 @@
+import math
+
+import numpy as np
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.functions import index, retrieval
+from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
+from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
+from whatwhere.theory.index_head import index_head
+from whatwhere.theory.reach import HORIZON, RESOLUTION, finite, index_reach, margin_map, retrieval_reach
+from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.theory.sequences import random_in_range, random_left_unique
+from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta, retrieval_self_minimum_beta
+
+
+@pytest.mark.parametrize("theta", [0.8, 0.866, 1.0, 0.02])
+def test_the_longest_index_input_is_the_last_with_a_margin(theta):
+    longest = index_reach(theta, 17).longest
+    assert index_smallest(longest, theta) > RESOLUTION
+    assert index_smallest(longest + 1, theta) <= RESOLUTION
+
+
+def test_index_at_one_radian_ends_where_710_looks_like_113_turns():
+    assert index_reach(1.0, 17).longest == 710
+
+
+@pytest.mark.parametrize(("theta", "longest"), [(0.0027, 146), (10000 ** (-82 / 128), 144), (0.0115, 35)])
+def test_the_longest_retrieval_input_is_the_last_with_a_margin(theta, longest):
+    assert retrieval_reach(theta, 17).longest == longest
+
+
+def test_without_rotation_retrieval_has_no_longest_input_and_with_too_much_it_has_none():
+    assert retrieval_reach(0.0, 17).longest == HORIZON
+    reach = retrieval_reach(0.866, 17)
+    assert reach.longest == 1
+    assert reach.needed_beta is None
+    assert reach.sufficient_beta is None
+
+
+@pytest.mark.parametrize("beta", [5.0, 12.0, 40.0])
+def test_the_longest_input_at_a_temperature_is_the_last_that_needs_less(beta):
+    n = index_reach(0.866, 17, integers=16, beta=beta).longest_at_beta
+    assert n is not None
+    assert index_minimum_beta(n, 0.866, 16) < beta <= index_minimum_beta(n + 1, 0.866, 16)
+    n = retrieval_reach(0.0027, 17, beta=beta).longest_at_beta
+    assert n is not None
+    needed = [max(retrieval_minimum_beta(m, 0.0027), retrieval_self_minimum_beta(m, 0.0027)) for m in (n, n + 1)]
+    assert needed[0] < beta <= needed[1]
+
+
+def test_more_temperature_never_reaches_past_the_longest_input():
+    assert retrieval_reach(0.0115, 17, beta=1e9).longest_at_beta == 35
+
+
+def test_the_heads_do_work_at_the_length_and_temperature_that_reach_names():
+    n = index_reach(1.0, 17, integers=9, beta=30.0).longest_at_beta
+    assert n is not None
+    numbers = NumberVocabulary(10, 9)
+    tokens = random_in_range(200, n, numbers, 0)
+    head = index_head(1.0, 30.0, symbols=10, integers=9, length=n)
+    assert not head.errors(tokens, index(tokens, numbers)).any()
+    n = retrieval_reach(0.01, 17, letters=5, beta=30.0).longest_at_beta
+    assert n is not None
+    letters = LetterVocabulary(5, 3)
+    tokens = random_left_unique(200, n, letters, 0)
+    head = retrieval_head(0.01, 30.0, letters=5, integers=3)
+    assert not head.errors(tokens, retrieval(tokens, letters)).any()
+
+
+def test_the_map_holds_the_exact_margins_and_none_where_a_head_cannot_serve():
+    thetas, lengths = np.array([0.0027, 0.0115, 0.3, 1.0, math.tau / 5]), np.array([3, 4, 17, 40, 200])
+    margins = margin_map(thetas, lengths)
+    for i, theta in enumerate(thetas[:4].tolist()):
+        for j, n in enumerate(lengths.tolist()):
+            assert margins.index[i, j] == pytest.approx(index_smallest(n, theta), rel=1e-12)
+            assert margins.retrieval[i, j] == pytest.approx(max(0.0, retrieval_smallest(n, theta)), abs=1e-12)
+    assert margins.index[4, 2:].max() < 1e-30  # a fifth of a turn repeats after 5 tokens
+
+
+def test_fast_frequencies_serve_index_and_slow_ones_retrieval():
+    margins = margin_map(np.array([0.866, 0.0027]), np.array([17]))
+    assert margins.index[0, 0] > 1000 * margins.index[1, 0]
+    assert margins.retrieval[1, 0] > 0.2
+    assert margins.retrieval[0, 0] == 0
+
+
+def test_infinity_becomes_none():
+    assert finite(math.inf) is None
+    assert finite(2.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: index_reach(2 * math.pi / 5, 17), "5 x theta"),
+        (lambda: index_reach(1.0, 1), "length of at least 2"),
+        (lambda: index_reach(1.0, 17, beta=0.0), "inverse temperature above 0"),
+        (lambda: retrieval_reach(0.1, 17, letters=1), "at least 2 letters"),
+        (lambda: retrieval_reach(-0.1, 17), "angle of 0 or more"),
+        (lambda: retrieval_reach(0.1, 1), "length of at least 2"),
+        (lambda: margin_map(np.array([0.1]), np.array([2])), "lengths from 3"),
+        (lambda: margin_map(np.array([0.1]), np.array([5]), 1), "at least 2 letters"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(WhatwhereError, match=message):
+        call()

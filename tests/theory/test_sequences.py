@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks import LetterTask, NumberTask
+from whatwhere.tasks.functions import index, retrieval
+from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
+from whatwhere.theory.sequences import (
+    all_sequences,
+    is_in_range,
+    is_left_unique,
+    is_proper,
+    random_in_range,
+    random_left_unique,
+)
+
+NUMBERS, LETTERS, SMALL = NumberVocabulary(120, 16), LetterVocabulary(8, 8), LetterVocabulary(2, 2)
+
+
+def test_all_sequences_are_all_of_them_once():
+    tokens = all_sequences(4, 3)
+    assert tokens.shape == (64, 3)
+    assert len(np.unique(tokens, axis=0)) == 64
+
+
+def test_proper_is_what_strict_retrieval_accepts():
+    for tokens in all_sequences(len(SMALL), 3):
+        try:
+            retrieval(tokens[None], SMALL, strict=True)
+            accepted = True
+        except WhatwhereError:
+            accepted = False
+        assert is_proper(tokens[None], SMALL)[0] == accepted, SMALL.decode(tokens)
+
+
+def test_in_range_is_what_strict_index_accepts():
+    tokens = NUMBERS.encode("a 1 3 3")[None]
+    assert is_in_range(tokens, NUMBERS)[0].tolist() == [True, True, False, True]
+    with pytest.raises(WhatwhereError, match="points before"):
+        index(tokens, NUMBERS, strict=True)
+
+
+def test_left_unique_means_one_token_for_each_left_letter():
+    assert is_left_unique(LETTERS.encode("a1 b2 a1 ca")[None], LETTERS)[0]
+    assert not is_left_unique(LETTERS.encode("a1 b2 a2 cb")[None], LETTERS)[0]
+
+
+def test_random_inputs_belong_to_their_class_and_hold_both_kinds_of_token():
+    numbers, pairs = random_in_range(500, 17, NUMBERS, 0), random_left_unique(500, 17, LETTERS, 0)
+    assert is_in_range(numbers, NUMBERS).all()
+    assert is_proper(pairs, LETTERS).all()
+    assert is_left_unique(pairs, LETTERS).all()
+    assert 0.2 < NUMBERS.points(numbers).mean() < 0.6
+    assert 0.2 < LETTERS.points(pairs).mean() < 0.6
+    assert set(NUMBERS.value(numbers[NUMBERS.points(numbers)])) == set(range(1, 17))
+    np.testing.assert_array_equal(numbers, random_in_range(500, 17, NUMBERS, 0))
+    np.testing.assert_array_equal(pairs, random_left_unique(500, 17, LETTERS, 0))
+
+
+def test_task_inputs_are_in_range_and_proper_and_strict_ones_left_unique():
+    assert is_in_range(NumberTask().sample(200).tokens, NUMBERS).all()
+    assert is_proper(LetterTask().sample(200).tokens, LETTERS).all()
+    assert not is_left_unique(LetterTask().sample(200).tokens, LETTERS).all()
+    assert is_left_unique(LetterTask(generator="strict").sample(200).tokens, LETTERS).all()

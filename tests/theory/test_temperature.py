@@ -1,0 +1,127 @@
+import math
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.theory.temperature import (
+    index_minimum_beta,
+    index_minimum_beta_on_task_inputs,
+    index_sufficient_beta,
+    retrieval_minimum_beta,
+    retrieval_self_minimum_beta,
+    retrieval_sufficient_beta,
+    retrieval_tie_beta,
+)
+
+G2 = 10000 ** (-2 / 128)
+
+
+@pytest.mark.parametrize(
+    ("theta", "n", "integers", "printed"),
+    [
+        (1.0, 5, None, "1.850"),
+        (1.0, 10, None, "7.198"),
+        (1.0, 17, None, "18.019"),
+        (1.0, 25, None, "33.46"),
+        (1.0, 50, 16, "366"),
+        (1.0, 100, 16, "2057"),
+        (0.866, 5, None, "2.361"),
+        (0.866, 10, None, "9.747"),
+        (0.866, 17, None, "28.71"),
+        (G2, 17, None, "28.65"),
+        (0.866, 25, None, "34.89"),
+        (0.866, 50, 16, "201"),
+        (0.866, 100, 16, "1977"),
+        (0.8, 5, None, "2.715"),
+        (0.8, 10, None, "13.276"),
+        (0.8, 17, None, "101.71"),
+        (0.8, 25, None, "109.4"),
+        (0.8, 50, 16, "133"),
+        (0.8, 100, 16, "601"),
+    ],
+)
+def test_index_temperatures_agree_with_the_table_to_its_digits(theta, n, integers, printed):
+    digits = len(printed.partition(".")[2])
+    assert f"{index_minimum_beta(n, theta, integers):.{digits}f}" == printed
+
+
+@pytest.mark.parametrize(("theta", "printed"), [(1.0, "18.02"), (0.866, "28.59"), (0.8, "47.4")])
+def test_raw_task_inputs_need_no_more_than_the_general_temperature(theta, printed):
+    digits = len(printed.partition(".")[2])
+    raw = index_minimum_beta_on_task_inputs(theta)
+    assert f"{raw:.{digits}f}" == printed
+    assert raw <= index_minimum_beta(17, theta) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("theta", "printed"),
+    [
+        (0.0, {5: "4.733", 10: "7.502", 17: "9.466", 30: "11.50"}),
+        (0.0027, {5: "4.804", 10: "7.749", 17: "10.022", 30: "12.84", 50: "16.5", 100: "31.8", 146: "475"}),
+        (0.0115, {5: "5.050", 10: "8.697", 17: "13.115", 30: "34.33"}),
+    ],
+)
+def test_retrieval_temperatures_agree_with_the_table_to_its_digits(theta, printed):
+    for n, value in printed.items():
+        digits = len(value.partition(".")[2])
+        assert f"{retrieval_minimum_beta(n, theta):.{digits}f}" == value
+
+
+def test_no_temperature_serves_where_a_rival_reaches_the_match():
+    assert math.isfinite(retrieval_minimum_beta(35, 0.0115))
+    assert retrieval_minimum_beta(36, 0.0115) == math.inf
+    assert retrieval_sufficient_beta(36, 0.0115) == math.inf
+    assert retrieval_self_minimum_beta(68, 0.0115) < math.inf
+    assert retrieval_self_minimum_beta(70, 0.0115) == math.inf
+
+
+@pytest.mark.parametrize(("theta", "printed"), [(0.0027, 95_766), (0.0115, 5_279)])
+def test_telling_apart_tokens_that_share_a_left_letter_needs_a_huge_temperature(theta, printed):
+    assert round(retrieval_tie_beta(17, theta)) == printed
+    assert retrieval_tie_beta(17, 0.0) == math.inf
+
+
+def test_self_seeking_queries_decide_at_the_paper_s_length_and_pointing_ones_later():
+    # the tabulated 10.022 serves pointing queries; an LI query of a worst input needs a little more
+    assert retrieval_self_minimum_beta(17, 0.0027) == pytest.approx(10.0260, abs=1e-4)
+    assert retrieval_minimum_beta(17, 0.0027) < retrieval_self_minimum_beta(17, 0.0027)
+    assert retrieval_minimum_beta(30, 0.0027) > retrieval_self_minimum_beta(30, 0.0027)
+
+
+@pytest.mark.parametrize("n", range(3, 60, 4))
+def test_the_least_temperature_grows_with_length_and_stays_below_the_sufficient_one(n):
+    for theta in (0.8, 0.866, 1.0):
+        assert index_minimum_beta(n, theta) <= index_sufficient_beta(n, theta) * (1 + 1e-9)
+        assert index_minimum_beta(n, theta) <= index_minimum_beta(n + 1, theta) + 1e-9
+    assert retrieval_minimum_beta(n, 0.0027, inputs="proper") <= retrieval_minimum_beta(n, 0.0027) + 1e-9
+    assert retrieval_minimum_beta(n, 0.0027) <= retrieval_sufficient_beta(n, 0.0027)
+    assert retrieval_minimum_beta(n, 0.0027) < retrieval_minimum_beta(n + 1, 0.0027)
+
+
+def test_without_rotation_the_lemma_s_estimate_is_exact():
+    for n in (5, 17, 100):
+        assert retrieval_minimum_beta(n, 0.0) == pytest.approx(retrieval_sufficient_beta(n, 0.0), rel=1e-9)
+
+
+def test_two_tokens_need_no_temperature_at_all():
+    assert index_minimum_beta(2, 1.0) == 0
+    assert retrieval_minimum_beta(2, 0.0027) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: index_minimum_beta(1, 1.0), "length of at least 2"),
+        (lambda: index_minimum_beta(17, 2 * math.pi / 5), "5 x theta"),
+        (lambda: index_minimum_beta(17, 1.0, 0), "at least 1 integer"),
+        (lambda: index_minimum_beta_on_task_inputs(0.0), "0 full turns"),
+        (lambda: retrieval_minimum_beta(1, 0.0), "length of at least 2"),
+        (lambda: retrieval_minimum_beta(5, -1.0), "angle of 0 or more"),
+        (lambda: retrieval_minimum_beta(5, 0.0, 1), "at least 2 letters"),
+        (lambda: retrieval_self_minimum_beta(5, 0.0, 1), "at least 2 letters"),
+        (lambda: retrieval_tie_beta(1, 0.1), "length of at least 2"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(WhatwhereError, match=message):
+        call()
