@@ -86,7 +86,7 @@ class TrainingConfig:
     """The largest norm of a gradient."""
     settling: Settling = field(default_factory=Settling)
     checkpoints: int = 60
-    """How many models are kept if the run goes to its longest: half of them spaced logarithmically, half evenly."""
+    """How many models are kept if the run goes to its longest: a third of them spaced logarithmically, the rest evenly."""
     validation: int = 800
     """Held-out sequences that measure accuracy at each checkpoint, in equal hop classes."""
     device: Device = "cpu"
@@ -140,11 +140,12 @@ class TrainingConfig:
 def checkpoint_steps(config: TrainingConfig) -> list[int]:
     """The steps at which a model is kept: 0, then dense where things happen first, then even.
 
-    Half of the steps are spaced logarithmically over the whole run, half evenly, so that neither the fast beginning nor
-    the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is always kept.
+    A third of the steps is spaced logarithmically over the whole run, the rest evenly, so that neither the fast
+    beginning nor the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is always kept.
     """
     longest, count = config.schedule.longest, max(config.checkpoints - 1, 1)
-    even = {round(longest * (i + 1) / (count - count // 2)) for i in range(count - count // 2)}
-    growing = {round(longest ** ((i + 1) / (count // 2 + 1))) for i in range(count // 2)}
+    third = count // 3
+    even = {round(longest * (i + 1) / (count - third)) for i in range(count - third)}
+    growing = {round(longest ** ((i + 1) / (third + 1))) for i in range(third)}
     end_of_hold = config.schedule.warmup + config.schedule.hold_at_most
-    return [0, *sorted(even | growing | {end_of_hold})]
+    return sorted({0, end_of_hold} | even | growing)

@@ -206,8 +206,8 @@ class _Training:
             counters.decay_from = self.step
         self.rows.append(
             {
-                "step": self.step,
-                "sequences": self.step * self.config.batch,
+                "step": float(self.step),
+                "sequences": float(self.step * self.config.batch),
                 "loss": loss,
                 "lr": rate,
                 "seconds": counters.seconds,

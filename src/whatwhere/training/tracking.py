@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """Takes numbers as they come."""
 

@@ -1,0 +1,230 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import weights_of
+from whatwhere.model.gptj import GPTJ
+from whatwhere.storage import load_tensors
+from whatwhere.training import loop
+from whatwhere.training.config import Schedule, Settling, TrainingConfig
+from whatwhere.training.interrupt import Interrupted
+from whatwhere.training.loop import Progress, train
+from whatwhere.training.run import Run
+
+
+def same_weights(first: GPTJ, second: GPTJ) -> bool:
+    one, other = weights_of(first), weights_of(second)
+    return all(np.array_equal(one[name].view(np.uint32), other[name].view(np.uint32)) for name in one | other)
+
+
+def stop_at(step: int):
+    """An observer that asks for a stop, as Ctrl-C would, once a step is reached."""
+
+    def observe(progress: Progress) -> None:
+        if progress.step == step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return observe
+
+
+def test_a_run_leaves_what_the_design_promises(run: Run):
+    model = train(run)
+    rows = run.metrics()
+    assert [row["step"] for row in rows] == run.steps()
+    assert rows[-1]["step"] == run.config.schedule.longest
+    wanted = {"step", "sequences", "loss", "lr", "seconds", "accuracy_hop1", "accuracy_hop4", "accuracy"}
+    assert wanted <= rows[0].keys()
+    assert np.isnan(rows[0]["loss"])
+    assert rows[-1]["accuracy"] == pytest.approx(np.mean([rows[-1][f"accuracy_hop{hop}"] for hop in range(1, 5)]))
+    assert same_weights(run.load(), model)
+    assert run.load().task == run.task
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tmp_path: Path, config: TrainingConfig):
+    models = []
+    for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
+        run = Run(tmp_path / name)
+        run.create(replace(config, seed=seed))
+        models.append(train(run))
+    assert same_weights(models[0], models[1])
+    assert not same_weights(models[0], models[2])
+
+
+@pytest.mark.parametrize("step", [1, 7, 20])
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, config: TrainingConfig, run: Run, step: int):
+    undisturbed = Run(tmp_path / "undisturbed")
+    undisturbed.create(config)
+    expected = train(undisturbed)
+    with pytest.raises(Interrupted):
+        train(run, stop_at(step))
+    assert same_weights(train(run), expected)
+    untimed = [{k: v for k, v in row.items() if k != "seconds"} for row in run.metrics()]
+    assert str(untimed) == str([{k: v for k, v in row.items() if k != "seconds"} for row in undisturbed.metrics()])
+    for kept in run.steps():
+        assert same_weights(run.load(kept), undisturbed.load(kept))
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
+def test_a_damaged_state_is_noticed_and_the_one_before_it_used(
+    tmp_path: Path, config: TrainingConfig, run: Run, damage: str
+):
+    undisturbed = Run(tmp_path / "undisturbed")
+    undisturbed.create(config)
+    expected = train(undisturbed)
+    with pytest.raises(Interrupted):
+        train(run, stop_at(18))
+    newest = max((run.directory / "resume").iterdir())
+    content = newest.read_bytes()
+    middle = len(content) // 2
+    newest.write_bytes(
+        {
+            "truncate": content[:middle],
+            "flip": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            "empty": b"",
+        }[damage]
+    )
+    warnings: list[str] = []
+    assert same_weights(train(run, warn=warnings.append), expected)
+    assert len(warnings) == 1
+    assert "Going on from the state before it" in warnings[0]
+
+
+def test_a_run_whose_states_are_all_gone_begins_anew(run: Run):
+    expected = train(run)
+    for state in (run.directory / "resume").iterdir():
+        state.write_bytes(b"nothing")
+    warnings: list[str] = []
+    assert same_weights(train(run, warn=warnings.append), expected)
+    assert len(warnings) == 2
+
+
+def test_a_full_disk_ends_with_a_message_and_whole_checkpoints(run: Run, monkeypatch: pytest.MonkeyPatch):
+    from whatwhere import storage
+
+    written = 0
+    write = storage.Path.write_bytes
+
+    def fills_up(path: Path, content: bytes) -> int:
+        nonlocal written
+        written += len(content)
+        if written > 600_000:
+            write(path, content[: len(content) // 2])
+            raise OSError(28, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(storage.Path, "write_bytes", fills_up)
+    with pytest.raises(WhatwhereError, match="No space left on device"):
+        train(run)
+    assert run.steps()
+    for step in run.steps():
+        run.load(step)
+    assert not list(run.directory.rglob("*.partial"))
+
+
+def test_training_learns(run: Run):
+    rows = []
+    longer = replace(run.config, schedule=Schedule(1e-2, 10, 150, 150, 10), batch=32)
+    target = Run(run.directory.parent / "longer")
+    target.create(longer)
+    train(target, lambda progress: rows.append(progress.loss))
+    assert np.mean(rows[-10:]) < np.mean(rows[:10]) - 0.5
+
+
+def test_micro_batches_do_not_change_the_step(tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch):
+    losses = []
+    for name, size in [("whole", 64), ("parts", 5)]:
+        monkeypatch.setattr(loop, "_MICRO_BATCH", size)
+        run = Run(tmp_path / name)
+        run.create(replace(config, model=replace(config.model, dropout=0.0)))
+        seen: list[float] = []
+        train(run, lambda progress, seen=seen: seen.append(progress.loss))
+        losses.append(seen)
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+
+
+def test_an_epoch_visits_every_sequence_once(config: TrainingConfig, tmp_path: Path):
+    run = Run(tmp_path / "run")
+    run.create(replace(config, dataset_size=800))
+    training = loop._Training(run, lambda _: None)
+    size = len(training.train_set)
+    batches = [training._batch(index)[0] for index in range(2 * size // 16)]
+    seen = torch.cat(batches)[: 2 * size]
+    for epoch in (seen[:size], seen[size:]):
+        np.testing.assert_array_equal(
+            np.unique(epoch.numpy(), axis=0), np.unique(training.train_set.tokens.astype(np.int64), axis=0)
+        )
+    assert not torch.equal(seen[:size], seen[size:])
+
+
+def test_a_settled_run_lets_go_early(tmp_path: Path, config: TrainingConfig):
+    easy = Settling(accuracy=0.0, evaluations=2, drift=1.0)
+    run = Run(tmp_path / "run")
+    run.create(replace(config, settling=easy, schedule=Schedule(1e-3, 4, 4, 400, 4), checkpoints=100))
+    phases = []
+    train(run, lambda progress: phases.append((progress.step, progress.phase)))
+    assert phases[-1][1] == "decay"
+    assert phases[-1][0] < 30
+    assert run.metrics()[-1]["lr"] < 1e-3
+
+
+def test_a_rate_that_explodes_ends_with_advice(tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch):
+    run = Run(tmp_path / "run")
+    run.create(config)
+    monkeypatch.setattr(loop.functional, "cross_entropy", lambda logits, *_, **__: logits.sum() * float("nan"))
+    with pytest.raises(WhatwhereError, match="the loss became nan at step 1; lower the learning rate"):
+        train(run)
+
+
+GOLDEN = [4.8623, 4.8238, 4.7570, 4.6931]
+"""Mean losses of the smoke run on the letter task, a quarter of the steps each: a refactor must leave them alone."""
+
+
+def test_the_golden_run_has_not_changed(run: Run):
+    losses: list[float] = []
+    train(run, lambda progress: losses.append(progress.loss))
+    np.testing.assert_allclose(np.reshape(losses, (4, -1)).mean(1), GOLDEN, atol=2e-3)
+
+
+KILLS = 20
+
+
+@pytest.mark.slow
+def test_a_run_killed_many_times_ends_with_the_same_weights(tmp_path: Path, config: TrainingConfig):
+    lasting = replace(config, schedule=Schedule(1e-3, 4, 1300, 1300, 100), checkpoints=400)
+    undisturbed, victim = Run(tmp_path / "undisturbed"), Run(tmp_path / "victim")
+    for run in (undisturbed, victim):
+        run.create(lasting)
+    expected = train(undisturbed)
+    rng = np.random.default_rng(0)
+    code = (
+        "import sys; from whatwhere.training.run import Run; from whatwhere.training.loop import train;"
+        "run = Run(sys.argv[1]); print('ready', flush=True); train(run); print('done', flush=True)"
+    )
+    kills = 0
+    while kills < KILLS:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(victim.directory)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(rng.uniform(0.02, 0.6))
+        process.kill()
+        rest = process.stdout.read()
+        process.wait()
+        process.stdout.close()
+        assert "done" not in rest, f"the run ended after {kills} kills; make it longer"
+        kills += 1
+        for path in victim.directory.glob("*/*.safetensors"):
+            load_tensors(path, "what a kill left")
+    assert same_weights(train(victim), expected)
+    for step in undisturbed.steps():
+        assert same_weights(victim.load(step), undisturbed.load(step))
