@@ -124,3 +124,14 @@ def test_prediction_in_small_batches_equals_prediction_at_once(monkeypatch: pyte
 def test_tokens_that_the_model_cannot_read_are_refused(tokens: np.ndarray, message: str):
     with pytest.raises(WhatwhereError, match=message):
         small().predict(tokens)
+
+
+def test_an_edit_replaces_what_the_heads_of_one_layer_attended_to():
+    model = small()
+    *_, untouched = model.residuals(TOKENS, edits={1: lambda attended: attended})
+    torch.testing.assert_close(model.head(model.norm(untouched)), model(TOKENS))
+    *_, without = model.residuals(TOKENS, edits={1: torch.zeros_like})
+    block = list(model.layers())[1]
+    with torch.no_grad():
+        block.w_out[:, : model.config.d_model] = 0
+    torch.testing.assert_close(model.head(model.norm(without)), model(TOKENS))

@@ -19,7 +19,7 @@ Axes: batch, seq, head, d_model, d_head, plane, vocab.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from whatwhere.tasks.task import Task
 
 NORM_EPSILON = 1e-5
+Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch kept head d_head"]]
+"""A change of what the heads of one layer attended to, before it is written to the residual stream."""
 _CELLS_AT_ONCE = 1 << 24
 """How many activations of one layer prediction holds at a time (64 MB); longer inputs go in smaller batches."""
 
@@ -75,6 +77,7 @@ class Block(nn.Module):
         key_turn: Float[Tensor, "2 seq plane"],
         dropout: Dropout | None = None,
         last_only: bool = False,
+        edit: Edit | None = None,
     ) -> Float[Tensor, "batch kept d_model"]:
         """The residual stream after this layer, at every position or at the last only.
 
@@ -84,13 +87,14 @@ class Block(nn.Module):
             key_turn: the same for keys.
             dropout: where masks come from; None for none.
             last_only: compute the last position alone (the keys and values of all positions are still needed).
+            edit: changes what the heads attended to, before it is written to the stream; None leaves it.
         """
         batch, seq, d = x.shape
         kept = 1 if last_only else seq
         at_queries = x[:, -kept:]
         attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
         output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
-        if x.device.type == "cpu" and not last_only and torch.is_grad_enabled():
+        if x.device.type == "cpu" and not last_only and edit is None and torch.is_grad_enabled():
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
             shape = (self.heads, self.scale, NORM_EPSILON)
             fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, attention_mask, output_mask, shape)
@@ -109,7 +113,8 @@ class Block(nn.Module):
         weights = scores.softmax(-1)
         if attention_mask is not None:
             weights = weights * attention_mask
-        attended = (weights @ values).transpose(1, 2).flatten(2)  # [batch, kept, d_model]
+        attended = (weights @ values).transpose(1, 2)  # [batch, kept, head, d_head]
+        attended = (attended if edit is None else edit(attended)).flatten(2)  # [batch, kept, d_model]
         hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate="tanh")
         output = functional.linear(torch.cat([attended, hidden], -1), self.w_out, self.b_out)
         return at_queries + (output if output_mask is None else output * output_mask)
@@ -187,9 +192,20 @@ class GPTJ(nn.Module):
         return self.head(self.norm(x[:, -1]))
 
     def residuals(
-        self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None, last_only: bool = False
+        self,
+        tokens: Int[Tensor, "batch seq"],
+        dropout: Dropout | None = None,
+        last_only: bool = False,
+        edits: Mapping[int, Edit] | None = None,
     ) -> Iterator[Float[Tensor, "batch kept d_model"]]:
-        """The residual stream before the first layer and after each; after the last layer maybe at the end only."""
+        """The residual stream before the first layer and after each; after the last layer maybe at the end only.
+
+        Args:
+            tokens: ids.
+            dropout: where masks come from; None for none.
+            last_only: leave out what only the other positions of the last layer need.
+            edits: per layer, a change of what its heads attended to (ablation, patching).
+        """
         turns = self.turns(tokens.shape[1])
         x = self.embedding(tokens)  # [batch, seq, d_model]
         if dropout is not None and (mask := dropout.mask(self.config.dropout, x.shape)) is not None:
@@ -197,7 +213,8 @@ class GPTJ(nn.Module):
         yield x
         for layer, block in enumerate(self.layers()):
             gated = turns * self.gates[layer]
-            x = block(x, gated, turns, dropout, last_only and layer == len(self.blocks) - 1)
+            end_only = last_only and layer == len(self.blocks) - 1
+            x = block(x, gated, turns, dropout, end_only, (edits or {}).get(layer))
             yield x
 
     @torch.no_grad()
