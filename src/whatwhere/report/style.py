@@ -1,6 +1,6 @@
-"""One look for every figure: positional red and symbolic green as in the paper, told apart in greyscale by line and mark.
+"""One look for every figure: positional red and symbolic green as in the paper, and line and mark say it again.
 
-The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers, and their lightness differs.
+The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers and in greyscale.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whatwhere.storage import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-POSITIONAL = "#c8401a"
-SYMBOLIC = "#12805c"
+POSITIONAL = "#d55e00"
+SYMBOLIC = "#009e73"
 ENTROPY = "#6f4fa0"
 NEUTRAL = "#555555"
 PALE = "#d9d9d9"
@@ -26,7 +26,7 @@ TASK = {"number": POSITIONAL, "letter": SYMBOLIC}
 LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--"}
 MARK = {"positional": "o", "symbolic": "s", "number": "o", "letter": "s"}
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
