@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import Layout, Rotation, rope_frequencies
 from whatwhere.model.trace import LayerTrace
+from whatwhere.tasks import make_task
+from whatwhere.training.presets import smoke
+from whatwhere.training.run import Run
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +57,8 @@ def brute_force() -> Callable[..., tuple[float, float]]:
     """The definition, word for word: swap two keys, compute logits and softmax anew, weigh, compare."""
 
     def scores(layer: LayerTrace, input: int, head: int, query: int, tau: float) -> tuple[float, float]:
-        keys = layer.keys[input, head].double()
-        asked = layer.queries[input, head, query].double()
+        keys = layer.keys[input, head].detach().double()
+        asked = layer.queries[input, head, query].detach().double()
         at = int(layer.query_positions[query])
         seen = layer.visible[query]
 
@@ -66,6 +71,10 @@ def brute_force() -> Callable[..., tuple[float, float]]:
             ]
             return torch.stack(logits).softmax(-1)
 
+        def cosine(a: Tensor, b: Tensor) -> Tensor:
+            a, b = a / a.max(), b / b.max()  # a cosine has no scale, and small squares underflow
+            return a @ b / (a.norm() * b.norm())
+
         before = attention(keys)
         moved, positional, symbolic = [], [], []
         others = [p for p in range(len(keys)) if seen[p] and p != at]
@@ -76,9 +85,29 @@ def brute_force() -> Callable[..., tuple[float, float]]:
                     swapped[[i, j]] = keys[[j, i]]
                     after = attention(swapped)
                     moved.append((before[i] - before[j]).abs() / tau)
-                    positional.append(torch.cosine_similarity(after[[i, j]], before[[i, j]], 0, eps=0))
-                    symbolic.append(torch.cosine_similarity(after[[i, j]], before[[j, i]], 0, eps=0))
+                    positional.append(cosine(after[[i, j]], before[[i, j]]))
+                    symbolic.append(cosine(after[[i, j]], before[[j, i]]))
         weights = torch.stack(moved).softmax(0)
         return float(weights @ torch.stack(positional)), float(weights @ torch.stack(symbolic))
 
     return scores
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run on the number task with three checkpoints of untrained models, the later the sharper."""
+    run = Run(tmp_path / "run")
+    run.create(smoke(make_task("number")))
+    for step in (0, 5, 10):
+        run.save_checkpoint(step, sharp_model(run, step))
+    return run
+
+
+def sharp_model(run: Run, step: int) -> GPTJ:
+    """A small random model whose attention is the sharper, the later the step."""
+    model = GPTJ(run.config.model, seed=step)
+    model.task = run.task
+    with torch.no_grad():
+        for block in model.layers():
+            block.w_in.mul_(2 + step)
+    return model

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, Level, check_tau, score, stack_scores, weigh
+from whatwhere.heads.scores import TAU, HeadScores, check_tau, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
@@ -32,7 +32,7 @@ def score_model(
     tokens: Tokens,
     tau: float = TAU,
     *,
-    level: Level = "keys",
+    level: str = "keys",
     renormalised: bool = False,
     layers: Sequence[int] | None = None,
 ) -> HeadScores:

@@ -55,7 +55,8 @@ class Purity:
     def joined(self, kind: Kind) -> list[tuple[int, int, int]]:
         """The heads that became pure for good as (step, layer, head), in the order in which they joined."""
         since = self.for_good(kind)
-        return sorted((int(since[at]), int(at[0]), int(at[1])) for at in np.argwhere(~np.isnan(since)).tolist())
+        pure = np.argwhere(~np.isnan(since)).tolist()
+        return sorted((int(since[layer, head]), layer, head) for layer, head in pure)
 
     def _step_of_first(self, condition: np.ndarray) -> np.ndarray:
         if not len(self.steps):

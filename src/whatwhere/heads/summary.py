@@ -11,7 +11,7 @@ import torch
 from whatwhere.heads.intervals import bootstrap_interval
 from whatwhere.heads.levels import score_model
 from whatwhere.heads.purity import GAMMAS, check_gamma
-from whatwhere.heads.scores import TAU, HeadScores, Level
+from whatwhere.heads.scores import TAU, HeadScores
 from whatwhere.model.trace import Tokens, Traceable
 
 SELF_ATTENDING = 0.5
@@ -68,7 +68,7 @@ def summarise(
     tokens: Tokens,
     tau: float = TAU,
     *,
-    level: Level = "keys",
+    level: str = "keys",
     gamma: float = GAMMAS[0],
     seed: int = 0,
 ) -> list[HeadSummary]:
@@ -116,7 +116,7 @@ def summarise(
 
 
 def tau_sensitivity(
-    model: Traceable, tokens: Tokens, taus: Sequence[float], *, level: Level = "keys"
+    model: Traceable, tokens: Tokens, taus: Sequence[float], *, level: str = "keys"
 ) -> list[HeadScores]:
     """The scores at several temperatures, since the paper does not give its own (erratum E15)."""
     return [score_model(model, tokens, tau, level=level) for tau in taus]

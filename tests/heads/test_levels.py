@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import whatwhere.heads.levels
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.levels import score_model
+from whatwhere.heads.scores import score
+from whatwhere.model.trace import trace
+from whatwhere.tasks import LetterTask, NumberTask
+from whatwhere.theory.index_head import index_head
+from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.training.run import Run
+
+BruteForce = Callable[..., tuple[float, float]]
+
+
+def tokens(count: int) -> np.ndarray:
+    return NumberTask().sample(count, seed=1).tokens
+
+
+def test_a_model_is_scored_as_its_trace_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = run.load(10)
+    whole = score(trace(model, tokens(7)))
+    monkeypatch.setattr(whatwhere.heads.levels, "TOKENS_AT_ONCE", 3 * 17)
+    parts = score_model(model, tokens(7))
+    assert parts.inputs == 7
+    for name in ("each_positional", "each_symbolic", "each_entropy", "each_own"):
+        torch.testing.assert_close(getattr(parts, name), getattr(whole, name), rtol=0, atol=1e-5)
+        assert not getattr(parts, name).requires_grad
+
+
+def test_the_number_of_cores_changes_nothing_and_is_left_as_it_was(run: Run) -> None:
+    model, before = run.load(10), torch.get_num_threads()
+    try:
+        found = []
+        for cores in (1, 3):
+            torch.set_num_threads(cores)
+            found.append(score_model(model, tokens(200)).each_positional)
+            assert torch.get_num_threads() == cores
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*found)
+
+
+def test_our_models_agree_with_brute_force(run: Run, brute_force: BruteForce) -> None:
+    with torch.no_grad():
+        traced = trace(run.load(10), tokens(2))
+    scores = score(traced)
+    for layer in traced.layers:
+        found = float(scores.each_positional[layer.layer, 1, 0, 0]), float(scores.each_symbolic[layer.layer, 1, 0, 0])
+        assert found == pytest.approx(brute_force(layer, 1, 0, 0, 0.01), abs=1e-10)
+
+
+@pytest.mark.parametrize("beta", [1.0, 18.0, 100.0])
+def test_hand_built_heads_agree_with_brute_force(brute_force: BruteForce, beta: float) -> None:
+    for head, task in (
+        (index_head(1.0, beta), NumberTask()),
+        (retrieval_head(0.0115, beta), LetterTask()),
+    ):
+        inputs = task.sample(2, seed=0).tokens
+        scores = score_model(head, inputs)
+        found = float(scores.each_positional[0, 0, 0, 0]), float(scores.each_symbolic[0, 0, 0, 0])
+        assert found == pytest.approx(brute_force(head.trace(inputs).layers[0], 0, 0, 0, 0.01), abs=1e-10)
+
+
+@pytest.mark.parametrize("renormalised", [False, True])
+def test_swapping_tokens_is_swapping_keys_at_layer_0_and_not_deeper(run: Run, renormalised: bool) -> None:
+    model = run.load(10)
+    keys, swapped = (
+        score_model(model, tokens(3), 0.1, level=level, renormalised=renormalised) for level in ("keys", "tokens")
+    )
+    assert (keys.level, swapped.level) == ("keys", "tokens")
+    torch.testing.assert_close(swapped.each_positional[0], keys.each_positional[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(swapped.each_symbolic[0], keys.each_symbolic[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(swapped.each_entropy, keys.each_entropy, rtol=0, atol=1e-5)
+    assert (swapped.each_positional[1] - keys.each_positional[1]).abs().max() > 1e-3
+
+
+def test_swapping_tokens_is_exact_for_a_head_in_float64() -> None:
+    head, inputs = index_head(1.0, 5.0), tokens(3)
+    keys, swapped = score_model(head, inputs), score_model(head, inputs, level="tokens")
+    torch.testing.assert_close(swapped.each_symbolic, keys.each_symbolic, rtol=0, atol=1e-12)
+
+
+def test_only_the_layers_asked_for_are_scored(run: Run) -> None:
+    some = score_model(run.load(5), tokens(2), layers=[1])
+    assert some.layers == (1,)
+    torch.testing.assert_close(some.positional[0], score_model(run.load(5), tokens(2)).positional[1])
+
+
+def test_what_cannot_be_scored_is_refused(run: Run) -> None:
+    model = run.load(0)
+    with pytest.raises(WhatwhereError, match="at least one input were expected"):
+        score_model(model, np.empty((0, 17), int))
+    with pytest.raises(WhatwhereError, match="at least one input were expected"):
+        score_model(model, np.zeros(17, int))
+    with pytest.raises(WhatwhereError, match="level must be 'keys' or 'tokens', not 'words'"):
+        score_model(model, tokens(1), level="words")
+    with pytest.raises(WhatwhereError, match="tau must be"):
+        score_model(model, tokens(1), 0.0, level="tokens")

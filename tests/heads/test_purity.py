@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.purity import KINDS, Purity, purity, step_of_maximal_accuracy
+
+STEPS = np.array([0, 10, 20, 30])
+
+
+def four_heads() -> Purity:
+    """Layer 0 becomes positional early, falls out once and returns; layer 1 becomes symbolic; 2 never; 3 loses it."""
+    positional = np.array([[1.0, 1, 1, 1.0], [0.95, 0.5, 0.6, 0.05], [0.8, 0.1, math.nan, 0.05], [0.9, 0.0, 0.5, 0.2]])
+    symbolic = np.array([[1.0, 1, 1, 1.0], [0.05, 0.9, 0.6, 0.95], [0.3, 0.9, 0.4, 0.97], [0.1, 1.0, 0.6, 0.95]])
+    return purity(STEPS, positional[..., None], symbolic[..., None], 0.1)
+
+
+def test_pure_at_the_edge_of_the_tolerance_and_not_beyond() -> None:
+    found = four_heads()
+    assert found.positional[:, 0, 0].tolist() == [False, True, False, True]
+    assert found.symbolic[:, 1, 0].tolist() == [False, False, True, True]
+
+
+def test_first_hit_and_for_good_differ_when_a_head_falls_out() -> None:
+    found = four_heads()
+    np.testing.assert_array_equal(found.first("positional")[:, 0], [10, math.nan, math.nan, math.nan])
+    np.testing.assert_array_equal(found.for_good("positional")[:, 0], [30, math.nan, math.nan, math.nan])
+    np.testing.assert_array_equal(found.first("symbolic")[:, 0], [math.nan, 20, math.nan, 10])
+    np.testing.assert_array_equal(found.for_good("symbolic")[:, 0], [math.nan, 20, math.nan, math.nan])
+
+
+def test_counts_are_a_staircase_labelled_with_who_joined() -> None:
+    found = four_heads()
+    assert found.count("positional").tolist() == [0, 0, 0, 1]
+    assert found.count("symbolic").tolist() == [0, 0, 1, 1]
+    assert found.joined("symbolic") == [(20, 1, 0)]
+
+
+def test_a_run_without_checkpoints_has_no_pure_heads() -> None:
+    empty = purity(np.array([], int), np.empty((0, 2, 1)), np.empty((0, 2, 1)))
+    assert np.isnan(empty.for_good("symbolic")).all()
+    assert empty.count("symbolic").tolist() == []
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
+def test_a_tighter_tolerance_is_met_later_and_no_head_is_pure_of_both_kinds(scores: list[tuple[float, float]]) -> None:
+    steps = np.arange(len(scores))
+    positional, symbolic = np.array(scores).T[:, :, None, None]
+    loose, tight = (purity(steps, positional, symbolic, gamma) for gamma in (0.1, 0.05))
+    assert not (loose.positional & loose.symbolic).any()
+    for kind in KINDS:
+        assert (tight.count(kind) <= loose.count(kind)).all()
+        assert (np.diff(loose.count(kind)) >= 0).all()
+        assert loose.count(kind)[-1] == loose.pure(kind)[-1].sum()
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, -1.0, math.nan])
+def test_gamma_must_lie_below_one_half(gamma: float) -> None:
+    with pytest.raises(WhatwhereError, match=r"gamma must lie between 0 and 0\.5"):
+        purity(STEPS, np.ones((4, 1, 1)), np.ones((4, 1, 1)), gamma)
+
+
+def test_the_moment_of_maximal_accuracy_is_the_first_within_the_slack() -> None:
+    rows = [{"step": float(s), "accuracy": a} for s, a in [(0, math.nan), (1, 0.5), (2, 0.994), (3, 0.996), (4, 0.999)]]
+    assert step_of_maximal_accuracy(rows) == 2
+    assert step_of_maximal_accuracy(rows, slack=0.0) == 4
+    assert math.isnan(step_of_maximal_accuracy(rows[:1]))

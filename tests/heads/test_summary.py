@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.levels import score_model
+from whatwhere.heads.summary import label_of, summarise, tau_sensitivity
+from whatwhere.tasks import NumberTask
+from whatwhere.theory.index_head import index_head
+from whatwhere.training.run import Run
+
+
+@pytest.mark.parametrize(
+    ("positional", "symbolic", "label"),
+    [
+        (0.95, 0.05, "positional"),
+        (0.05, 0.95, "symbolic"),
+        (1.0, 1.0, "uniform"),
+        (0.95, 0.3, "mixed"),
+        (0.6, 0.6, "mixed"),
+        (math.nan, math.nan, "undefined"),
+    ],
+)
+def test_labels_name_pairs_of_scores(positional: float, symbolic: float, label: str) -> None:
+    assert label_of(positional, symbolic) == label
+
+
+def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None:
+    tokens = run.task.sample(40, seed=0).tokens
+    model = run.load(10)
+    rows = summarise(model, tokens, 0.1)
+    scores = score_model(model, tokens, 0.1)
+    assert [(row.layer, row.head) for row in rows] == [(0, 0), (1, 0)]
+    for row in rows:
+        assert row.positional == float(scores.positional[row.layer, 0])
+        assert row.positional_low < row.positional < row.positional_high
+        assert row.symbolic_low < row.symbolic < row.symbolic_high
+        assert row.entropy_share == pytest.approx(row.entropy / math.log(17))
+        assert row.self_attending == (row.own > 0.5)
+        assert row.undefined == 0
+
+
+def test_the_index_head_is_labelled_positional() -> None:
+    (row,) = summarise(index_head(1.0, 18.1), NumberTask().sample(20, seed=0).tokens)
+    assert row.label == "positional"
+
+
+def test_sensitivity_scores_at_each_temperature(run: Run) -> None:
+    found = tau_sensitivity(run.load(10), run.task.sample(4, seed=0).tokens, (1.0, 0.01))
+    assert [scores.tau for scores in found] == [1.0, 0.01]
+
+
+def test_an_impossible_tolerance_is_refused(run: Run) -> None:
+    with pytest.raises(WhatwhereError, match="gamma must lie"):
+        summarise(run.load(0), run.task.sample(4, seed=0).tokens, gamma=0.7)
