@@ -266,6 +266,14 @@ def test_the_corrected_retrieval_bound_informs_at_short_lengths_and_not_near_the
     assert retrieval_smallest(146, 0.0027) < 0.03 * retrieval_smallest_bound(146, 0.0027)
 
 
+@pytest.mark.parametrize("n_0", [5, 17, 100])
+def test_theorem_2_speaks_of_any_length_but_holds_to_n_0_only(n_0):
+    theta = 0.999 * OMEGA / (2 * n_0)  # the theorem's condition
+    assert all(retrieval_smallest(n, theta) > 0 for n in range(2, n_0 + 1))
+    assert all(retrieval_smallest(n, theta) < 0 for n in range(n_0 + 3, 2 * n_0))
+    assert retrieval_printed_bound(2 * n_0 - 2, theta) > 0  # where it promises a margin still
+
+
 def test_without_rotation_the_margin_does_not_depend_on_length():
     for n in (2, 17, 850):
         assert retrieval_smallest(n, 0.0) == pytest.approx(1 - math.cos(OMEGA), abs=1e-15)

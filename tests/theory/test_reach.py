@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.model.rope import rope_frequencies
 from whatwhere.tasks.functions import index, retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
@@ -83,6 +84,16 @@ def test_fast_frequencies_serve_index_and_slow_ones_retrieval():
     assert margins.index[0, 0] > 1000 * margins.index[1, 0]
     assert margins.retrieval[1, 0] > 0.2
     assert margins.retrieval[0, 0] == 0
+
+
+def test_the_frequencies_that_the_documentation_names():
+    frequencies = rope_frequencies(128, 10000.0).numpy()
+    margins = margin_map(frequencies, np.array([17, 1000]))
+    index = [i + 1 for i in range(64) if margins.index[i, 0] > 1e-3]
+    assert index == [i for i in range(1, 23) if i != 7]
+    assert [i + 1 for i in range(64) if margins.retrieval[i, 0] > 0] == list(range(27, 65))
+    assert [i + 1 for i in range(64) if margins.retrieval[i, 1] > 0] == list(range(56, 65))
+    assert margins.index[:, 1].max() < 2e-5
 
 
 def test_infinity_becomes_none():

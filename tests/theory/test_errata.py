@@ -1,0 +1,83 @@
+"""docs/errata.md against the tests that it names, and the errata that are plain arithmetic on printed numbers."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from whatwhere.model.rope import rope_frequencies
+from whatwhere.tasks import LetterTask
+from whatwhere.theory.discrepancy import retrieval_smallest_bound
+
+ROOT = Path(__file__).parents[2]
+ERRATA = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+SECTIONS = {
+    int(number): text
+    for number, text in re.findall(r"^### E(\d+) \([HML]\) (.*?)(?=^##|\Z)", ERRATA, flags=re.MULTILINE | re.DOTALL)
+}
+NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", ERRATA)
+
+NUMBER_IDS = (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38)
+LETTER_IDS = (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40)
+PRINTED = {1: 1.0000, 2: 0.8660, 10: 0.2738, 18: 0.0866, 32: 0.0115, 37: 0.0056, 38: 0.0049, 39: 0.0042}
+PRINTED |= {40: 0.0037, 41: 0.0032, 42: 0.0027}
+TABLE = {  # size: number and letter accuracy of GPT 5.4, GPT 5.5, Sonnet 3.7
+    12: ((0.98, 0.96), (0.55, 0.87), (0.40, 0.92)),
+    16: ((0.87, 0.98), (0.56, 0.95), (0.34, 0.89)),
+    24: ((0.73, 1.0), (0.42, 0.96), (0.22, 0.88)),
+    32: ((0.45, 0.99), (0.23, 0.96), (0.15, 0.88)),
+    48: ((0.17, 0.99), (0.21, 0.77), (0.11, 0.80)),
+    64: ((0.14, 0.98), (0.12, 0.84), (0.08, 0.87)),
+    80: ((0.10, 0.96), (0.10, 0.75), (0.06, 0.89)),
+    100: ((0.08, 0.85), (0.07, 0.66), (0.06, 0.86)),
+    200: ((0.08, 0.52), (0.06, 0.55), (0.05, 0.77)),
+    300: ((0.06, 0.40), (0.04, 0.50), (0.05, 0.80)),
+}
+
+
+def test_every_erratum_has_a_section():
+    assert sorted(SECTIONS) == list(range(1, 29))
+
+
+@pytest.mark.parametrize("number", sorted(SECTIONS))
+def test_every_erratum_names_a_test_or_says_why_there_is_none(number: int):
+    assert "- Test: `" in SECTIONS[number] or "Not executable here:" in SECTIONS[number]
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_every_test_that_the_errata_name_exists(path: str, name: str):
+    assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_every_printed_frequency_is_that_of_its_whole_id():
+    frequencies = rope_frequencies(128, 10000.0).tolist()
+    for number in {*NUMBER_IDS, *LETTER_IDS}:
+        assert round(frequencies[number - 1], 4) == PRINTED[number]
+
+
+def test_the_angles_of_figure_5_are_those_of_layer_index_2():
+    assert (NUMBER_IDS[2], LETTER_IDS[2]) == (2, 42)
+    assert LETTER_IDS[1] == 32
+    assert math.pi / 4 / PRINTED[32] == pytest.approx(68.3, abs=0.05)
+    assert retrieval_smallest_bound(68, PRINTED[32]) < 1e-3
+    assert retrieval_smallest_bound(70, PRINTED[32]) == 0
+
+
+def test_850_is_50_times_the_training_length_and_53_times_without_the_query():
+    task = LetterTask()
+    tokens = task.sample(2, extra_target=833).tokens
+    assert tokens.shape[1] == 850 == 50 * task.length
+    assert 850 // (task.target + task.context) == 53
+
+
+def test_statements_about_language_models_against_the_printed_table():
+    sizes = [12, 16, 24, 32, 48, 64, 80, 100, 150, 200, 300]
+    assert [size for size in sizes if size not in TABLE] == [150]
+    lower = [
+        (size, model) for size, row in TABLE.items() for model, (number, letter) in enumerate(row) if letter <= number
+    ]
+    assert lower == [(12, 0)]
+    assert [letter > 0.88 for _, letter in TABLE[32]] == [True, True, False]
+    assert all(number < 0.5 for number, _ in TABLE[32])
+    assert all(number < 0.1 and letter > 0.65 for number, letter in TABLE[100])
