@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.intervals import bootstrap_interval
+from whatwhere.heads.intervals import bootstrap_interval, wilson_interval
 
 
 def test_the_interval_is_that_of_a_normal_mean_for_many_inputs() -> None:
@@ -42,3 +42,26 @@ def test_impossible_requests_are_refused() -> None:
         bootstrap_interval(np.ones((3, 1)), confidence=1.0)
     with pytest.raises(WhatwhereError, match="at least one input"):
         bootstrap_interval(np.ones((0, 1)))
+
+
+def test_wilson_gives_its_known_values_and_keeps_a_width_at_the_ends() -> None:
+    assert wilson_interval(8, 10) == pytest.approx((0.4901625, 0.9433178), abs=1e-6)
+    low, high = wilson_interval(100, 100)
+    assert (low, high) == (pytest.approx(100 / (100 + 1.959964**2), abs=1e-6), 1.0)
+    assert wilson_interval(0, 100) == (0.0, pytest.approx(1 - low))
+    assert np.isnan(wilson_interval(0, 0)).all()
+
+
+def test_wilson_solves_its_defining_equation() -> None:
+    # The ends are the shares p at which the observed one lies z standard errors away.
+    for hits, inputs in ((1, 7), (30, 64), (999, 1000)):
+        for end in wilson_interval(hits, inputs):
+            error = math.sqrt(end * (1 - end) / inputs)
+            assert abs(hits / inputs - end) / error == pytest.approx(1.959964, abs=1e-5)
+
+
+def test_wilson_refuses_more_hits_than_inputs_and_impossible_confidence() -> None:
+    with pytest.raises(WhatwhereError, match="from 0 to 3 hits"):
+        wilson_interval(4, 3)
+    with pytest.raises(WhatwhereError, match="between 0 and 1"):
+        wilson_interval(1, 3, confidence=1.0)

@@ -1,6 +1,8 @@
-"""How sure a mean over inputs is: percentile bootstrap, all heads at once."""
+"""How sure a mean over inputs is: percentile bootstrap for any mean, Wilson's interval for a share of inputs."""
 
 from __future__ import annotations
+
+from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float
@@ -34,8 +36,7 @@ def bootstrap_interval(
     Raises:
         WhatwhereError: the confidence is out of range, or there are no inputs.
     """
-    if not 0 < confidence < 1:
-        raise WhatwhereError(f"a confidence between 0 and 1 was expected, and {confidence} arrived.")
+    _check_confidence(confidence)
     inputs = len(values)
     if inputs == 0:
         raise WhatwhereError("an interval over at least one input was asked for, and there are none.")
@@ -52,3 +53,32 @@ def bootstrap_interval(
         known = means[~np.isnan(means[:, head]), head]
         low[head], high[head] = np.quantile(known, [tail, 1 - tail])
     return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
+
+
+def wilson_interval(hits: int, inputs: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Wilson's score interval for a proportion; unlike the bootstrap it has a width when all inputs agree.
+
+    Args:
+        hits: inputs for which something holds.
+        inputs: all of them; 0 gives NaN.
+        confidence: between 0 and 1.
+
+    Raises:
+        WhatwhereError: the confidence is out of range, or there are more hits than inputs.
+    """
+    _check_confidence(confidence)
+    if not 0 <= hits <= inputs:
+        raise WhatwhereError(f"from 0 to {inputs} hits among {inputs} inputs were expected, and {hits} arrived.")
+    if inputs == 0:
+        return float("nan"), float("nan")
+    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    share = hits / inputs
+    centre = share + z2 / (2 * inputs)
+    half = (z2 * (share * (1 - share) / inputs + z2 / (4 * inputs**2))) ** 0.5
+    low, high = (centre - half) / (1 + z2 / inputs), (centre + half) / (1 + z2 / inputs)
+    return max(0.0, low) if hits else 0.0, min(1.0, high) if hits < inputs else 1.0
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise WhatwhereError(f"a confidence between 0 and 1 was expected, and {confidence} arrived.")
