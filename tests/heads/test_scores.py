@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import whatwhere.heads.scores
 import whatwhere.heads.swaps
@@ -71,6 +72,26 @@ def test_scores_do_not_depend_on_the_size_of_the_blocks(
     blocked = one(layer, 0.1)
     torch.testing.assert_close(blocked.each_positional, whole.each_positional, rtol=0, atol=1e-13)
     torch.testing.assert_close(blocked.each_symbolic, whole.each_symbolic, rtol=0, atol=1e-13)
+
+
+class LargestResult(TorchDispatchMode):
+    """Remembers the size of the largest tensor that any operation makes."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(tensor, torch.Tensor):
+                self.largest = max(self.largest, tensor.numel())
+        return result
+
+
+def test_no_temporary_of_a_long_input_is_as_large_as_its_content_by_position_matrix(make_layer: MakeLayer) -> None:
+    layer = make_layer(batch=1, heads=2, seq=1100, size=1.0)
+    with LargestResult() as watched:
+        one(layer)
+    assert watched.largest <= whatwhere.heads.swaps.TILE < 2 * 1100**2
 
 
 @settings(max_examples=50, deadline=None)
