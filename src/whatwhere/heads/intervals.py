@@ -37,6 +37,17 @@ def bootstrap_interval(
         WhatwhereError: the confidence is out of range, or there are no inputs.
     """
     _check_confidence(confidence)
+    return percentiles(bootstrap_means(values, resamples=resamples, seed=seed), confidence)
+
+
+def bootstrap_means(
+    values: Float[np.ndarray, "inputs *heads"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Float[np.ndarray, "resamples *heads"]:
+    """The mean over inputs, had other inputs been drawn: once for each draw with replacement from these.
+
+    Raises:
+        WhatwhereError: there are no inputs.
+    """
     inputs = len(values)
     if inputs == 0:
         raise WhatwhereError("an interval over at least one input was asked for, and there are none.")
@@ -47,12 +58,20 @@ def bootstrap_interval(
     counts = times.astype(np.float64) @ defined.astype(np.float64)  # [resample, head]
     sums = times.astype(np.float64) @ np.where(defined, flat, 0.0)
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return means.reshape(resamples, *values.shape[1:])
+
+
+def percentiles(
+    drawn: Float[np.ndarray, "resamples *heads"], confidence: float = CONFIDENCE
+) -> tuple[Float[np.ndarray, "*heads"], Float[np.ndarray, "*heads"]]:
+    """The ends between which the given share of the resampled numbers lies; NaN where none is defined."""
+    flat = drawn.reshape(len(drawn), -1)
     tail = (1 - confidence) / 2
     low, high = np.full(flat.shape[1], np.nan), np.full(flat.shape[1], np.nan)
-    for head in np.flatnonzero(defined.any(0)):
-        known = means[~np.isnan(means[:, head]), head]
-        low[head], high[head] = np.quantile(known, [tail, 1 - tail])
-    return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
+    some = ~np.isnan(flat).all(0)
+    if some.any():
+        low[some], high[some] = np.nanquantile(flat[:, some], [tail, 1 - tail], axis=0)
+    return low.reshape(drawn.shape[1:]), high.reshape(drawn.shape[1:])
 
 
 def wilson_interval(hits: int, inputs: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:

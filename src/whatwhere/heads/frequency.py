@@ -1,0 +1,178 @@
+"""Frequency use: how much of a head's logits comes from each rotary plane (Section 3.5, Figure "angles", Table 1).
+
+A logit is a sum over planes, and exactly so: ``logit_j = sum_k logit_(j,k)``, with ``logit_(j,k)`` the product of key j
+and the turned query within plane k. The paper speaks of a weighted average frequency without saying what weighs it
+(erratum E14), so there are three measures of a plane's weight c_k, each per input and query:
+
+- ``norm`` (W1): the mean over keys of ``|q_k| |k_(j,k)|``, how large the plane's logits could be;
+- ``variance`` (W2, the default): ``sum_j a_(j,k) a_j / sum_j a_j^2`` with a the logits less their mean over keys: the
+  share of what tells keys apart. The shares sum to 1 (less that of coordinates that are not rotated), some below 0;
+- ``margin`` (W3): the logit of the strongest key less the mean of the others, within the plane.
+
+Weights are averaged over inputs, and negative means count as 0. The *weighted ID* is ``round(sum k c_k / sum c_k)``:
+the table's frequencies are exactly those of whole IDs, so IDs are averaged and then rounded, not angles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.intervals import bootstrap_means, percentiles
+from whatwhere.model.trace import LayerTrace, Trace
+
+Measure = Literal["norm", "variance", "margin"]
+MEASURES: tuple[Measure, ...] = ("norm", "variance", "margin")
+TILE = 1 << 22
+"""How many plane logits are held at a time, in float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyUse:
+    """The weight of every plane, for some layers and heads."""
+
+    each: Float[np.ndarray, "layer batch head plane"]
+    """Per input, averaged over the traced queries; NaN where undefined. May be below 0."""
+    layers: tuple[int, ...]
+    frequencies: Float[np.ndarray, "plane"]
+    """Radians per position, by plane; entry k belongs to the paper's ID k + 1."""
+    measure: Measure
+
+    @property
+    def weights(self) -> Float[np.ndarray, "layer head plane"]:
+        """Means over the inputs for which the weights are defined; NaN if there is none."""
+        defined = ~np.isnan(self.each)
+        total = np.where(defined, self.each, 0.0).sum(1)
+        count = defined.sum(1)
+        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+    @property
+    def undefined(self) -> Int[np.ndarray, "layer head"]:
+        """How many inputs have no weights and are left out."""
+        return np.isnan(self.each[..., 0]).sum(1)
+
+    @property
+    def weighted_id(self) -> Float[np.ndarray, "layer head"]:
+        """The paper's frequency ID, before rounding; NaN where no plane has a weight above 0."""
+        return weighted_id(self.weights)
+
+    @property
+    def dominant(self) -> Int[np.ndarray, "layer head"]:
+        """The ID of the plane with the largest weight, from 1; 0 where undefined."""
+        weights = self.weights
+        return np.where(np.isnan(weights[..., 0]), 0, np.nan_to_num(weights).argmax(-1) + 1)
+
+    def intervals(self, seed: int = 0) -> Intervals:
+        """95 % intervals of the weights and of the weighted ID: bootstrap over inputs."""
+        by_input = self.each.swapaxes(0, 1)  # [batch, layer, head, plane]
+        ids, weights = [], []
+        for layer in range(len(self.layers)):  # layer by layer, as the resampled means of all would not be small
+            means = bootstrap_means(by_input[:, layer], seed=seed)  # [resample, head, plane]
+            weights.append(percentiles(means))
+            ids.append(percentiles(weighted_id(means)))
+        return Intervals(*(np.stack(ends) for ends in zip(*weights, strict=True)),
+                         *(np.stack(ends) for ends in zip(*ids, strict=True)))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """The ends of the intervals of :class:`FrequencyUse`."""
+
+    weights_low: Float[np.ndarray, "layer head plane"]
+    weights_high: Float[np.ndarray, "layer head plane"]
+    id_low: Float[np.ndarray, "layer head"]
+    id_high: Float[np.ndarray, "layer head"]
+
+
+def weighted_id(weights: Float[np.ndarray, "*any plane"]) -> Float[np.ndarray, "*any"]:
+    """The mean ID under some weights (negative ones count as 0); NaN where they are all 0 or undefined."""
+    kept = np.clip(weights, 0, None)
+    total = kept.sum(-1)
+    ids = np.arange(1, weights.shape[-1] + 1)
+    return np.divide(kept @ ids, total, out=np.full_like(total, np.nan), where=total > 0)
+
+
+def frequency_use(trace: Trace, measure: Measure = "variance") -> FrequencyUse:
+    """Weighs every plane of every traced head.
+
+    Args:
+        trace: what attention did on some inputs.
+        measure: ``norm``, ``variance`` or ``margin``.
+
+    Raises:
+        WhatwhereError: there is no such measure, nothing was traced, or the heads do not rotate.
+    """
+    if measure not in MEASURES:
+        raise WhatwhereError(f"the measure must be one of {', '.join(MEASURES)}, and {measure!r} arrived.")
+    if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
+        raise WhatwhereError(
+            "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
+            "Trace some inputs: whatwhere.trace(model, tokens)."
+        )
+    if not len(trace.layers[0].rotation.frequencies):
+        raise WhatwhereError("heads with rotary planes were expected, and these rotate no coordinate.")
+    return FrequencyUse(
+        each=torch.stack([_weigh_layer(layer, measure) for layer in trace.layers]).cpu().numpy(),
+        layers=tuple(layer.layer for layer in trace.layers),
+        frequencies=trace.layers[0].rotation.frequencies.cpu().numpy(),
+        measure=measure,
+    )
+
+
+def plane_logits(layer: LayerTrace, query: int) -> Float[Tensor, "batch head key plane"]:
+    """The logits of one query (an index into the traced ones), plane by plane.
+
+    Their sum over planes is the logit, if the whole head is rotated; otherwise coordinates that are not add the rest.
+    """
+    waves = layer.amplitudes(query) * layer.waves(query).T  # [batch, head, key, wave]: cosines, sines, rest
+    planes = len(layer.rotation.frequencies)
+    return waves[..., :planes] + waves[..., planes : 2 * planes]
+
+
+def _weigh_layer(layer: LayerTrace, measure: Measure) -> Float[Tensor, "batch head plane"]:
+    batch, heads, keys, width = layer.keys.shape
+    some = max(1, TILE // (heads * keys * width))
+    parts = []
+    for start in range(0, batch, some):
+        part = layer.double(slice(start, start + some))
+        each = [_weigh_query(part, query, measure) for query in range(part.queries.shape[2])]
+        parts.append(torch.stack(each).nanmean(0))
+    return torch.cat(parts)
+
+
+def _weigh_query(layer: LayerTrace, query: int, measure: Measure) -> Float[Tensor, "batch head plane"]:
+    seen = layer.visible[query]
+    if measure == "norm":
+        asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
+        return asked * layer.rotation.planes(layer.keys[:, :, seen]).norm(dim=-1).mean(-2)
+    by_plane = plane_logits(layer, query)[:, :, seen]  # [batch, head, key, plane]
+    total = layer.logits()[:, :, query, seen]  # [batch, head, key]
+    return (_variance if measure == "variance" else _margin)(by_plane, total)
+
+
+def _variance(
+    by_plane: Float[Tensor, "batch head key plane"], total: Float[Tensor, "batch head key"]
+) -> Float[Tensor, "batch head plane"]:
+    by_plane = by_plane - by_plane.mean(-2, keepdim=True)
+    centred = total - total.mean(-1, keepdim=True)
+    spread = centred.square().sum(-1, keepdim=True)  # [batch, head, 1]
+    share = torch.einsum("bhkp,bhk->bhp", by_plane, centred) / spread
+    # Equal logits differ by rounding only, and shares of that would be noise.
+    return share.masked_fill(spread <= 1e-20 * (1 + total.square().sum(-1, keepdim=True)), torch.nan)
+
+
+def _margin(
+    by_plane: Float[Tensor, "batch head key plane"], total: Float[Tensor, "batch head key"]
+) -> Float[Tensor, "batch head plane"]:
+    others = total.shape[-1] - 1
+    if others == 0:
+        return torch.full_like(by_plane[:, :, 0], torch.nan)
+    strongest = total.argmax(-1)  # [batch, head]
+    top = by_plane.take_along_dim(strongest[..., None, None], -2).squeeze(-2)
+    return top - (by_plane.sum(-2) - top) / others
