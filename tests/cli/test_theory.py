@@ -105,12 +105,3 @@ def test_a_user_s_mistake_is_explained(arguments: list[str], message: str):
     result = runner.invoke(app, ["theory", *arguments])
     assert isinstance(result.exception, WhatwhereError)
     assert message in str(result.exception)
-
-
-@pytest.mark.slow
-def test_the_real_checks_all_pass():
-    result = runner.invoke(app, ["theory", "--json"])
-    assert result.exit_code == 0
-    checks = json.loads(result.stdout)["checks"]
-    assert len(checks) == len(verification.CHECKS)
-    assert all(check["passed"] for check in checks)

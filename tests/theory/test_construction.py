@@ -11,7 +11,7 @@ from whatwhere.theory.feasibility import LETTERS, NUMBERS
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.oracle import index_oracle, retrieval_oracle
 from whatwhere.theory.retrieval_head import retrieval_head
-from whatwhere.theory.sequences import random_in_range, random_left_unique
+from whatwhere.theory.sequences import all_sequences, random_in_range, random_left_unique
 
 INDEX = index_head(1.0, 18.1)
 RETRIEVAL = retrieval_head(0.0027, 10.1)
@@ -25,6 +25,19 @@ def test_transformer_and_plain_oracle_agree_output_by_output(attention):
     np.testing.assert_allclose(ours, index_oracle(NUMBER_TOKENS, 1.0, 18.1, attention=attention), atol=1e-12)
     ours = RETRIEVAL.outputs(LETTER_TOKENS, attention).numpy()
     np.testing.assert_allclose(ours, retrieval_oracle(LETTER_TOKENS, 0.0027, 10.1, attention=attention), atol=1e-12)
+
+
+@pytest.mark.parametrize("attention", ["softmax", "hard"])
+def test_transformer_and_plain_oracle_agree_on_every_small_input_valid_or_not(attention):
+    tokens = all_sequences(5, 4)
+    ours = index_head(0.866, 7.0, symbols=2, integers=3).outputs(tokens, attention).numpy()
+    plain = index_oracle(tokens, 0.866, 7.0, symbols=2, integers=3, attention=attention)
+    np.testing.assert_allclose(ours, plain, atol=1e-12)
+    for theta in (0.0, 0.3):
+        tokens = all_sequences(15, 3)
+        ours = retrieval_head(theta, 4.0, letters=3, integers=2).outputs(tokens, attention).numpy()
+        plain = retrieval_oracle(tokens, theta, 4.0, letters=3, integers=2, attention=attention)
+        np.testing.assert_allclose(ours, plain, atol=1e-12)
 
 
 def test_the_logits_of_the_trace_are_the_cosines_of_the_proof():

@@ -1,5 +1,3 @@
-import pytest
-
 from whatwhere.theory import feasibility
 from whatwhere.theory.check import Check
 
@@ -20,13 +18,6 @@ def test_failing_classes_fail_where_predicted_and_do_fail():
     for check in (feasibility.out_of_range_inputs(300), feasibility.tied_inputs(300)):
         assert check.passed
         assert int(check.found.split()[0]) > 200
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("check", [feasibility.number_task, feasibility.letter_task])
-def test_iterated_heads_solve_the_whole_test_split_of_their_task(check):
-    result = check()
-    assert (result.inputs, result.errors) == (45_600, 0)
 
 
 def test_a_head_that_is_too_soft_is_caught():
