@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -122,7 +121,7 @@ def test_intervals_hold_the_means_and_are_those_of_the_inputs() -> None:
 def test_impossible_requests_are_refused(make_layer: MakeLayer) -> None:
     layer = make_layer()
     with pytest.raises(WhatwhereError, match="one of norm, variance, margin, and 'size'"):
-        frequency_use(Trace((layer,)), cast(Any, "size"))
+        frequency_use(Trace((layer,)), "size")
     with pytest.raises(WhatwhereError, match="an empty one arrived"):
         frequency_use(Trace(()))
     still = replace(layer, rotation=Rotation(rope_frequencies(0, None)))

@@ -16,7 +16,6 @@ the table's frequencies are exactly those of whole IDs, so IDs are averaged and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -27,8 +26,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.intervals import bootstrap_means, percentiles
 from whatwhere.model.trace import LayerTrace, Trace
 
-Measure = Literal["norm", "variance", "margin"]
-MEASURES: tuple[Measure, ...] = ("norm", "variance", "margin")
+MEASURES = ("norm", "variance", "margin")
 TILE = 1 << 22
 """How many plane logits are held at a time, in float64."""
 
@@ -42,7 +40,7 @@ class FrequencyUse:
     layers: tuple[int, ...]
     frequencies: Float[np.ndarray, "plane"]
     """Radians per position, by plane; entry k belongs to the paper's ID k + 1."""
-    measure: Measure
+    measure: str
 
     @property
     def weights(self) -> Float[np.ndarray, "layer head plane"]:
@@ -98,7 +96,7 @@ def weighted_id(weights: Float[np.ndarray, "*any plane"]) -> Float[np.ndarray, "
     return np.divide(kept @ ids, total, out=np.full_like(total, np.nan), where=total > 0)
 
 
-def frequency_use(trace: Trace, measure: Measure = "variance") -> FrequencyUse:
+def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
     """Weighs every plane of every traced head.
 
     Args:
@@ -135,7 +133,7 @@ def plane_logits(layer: LayerTrace, query: int) -> Float[Tensor, "batch head key
     return waves[..., :planes] + waves[..., planes : 2 * planes]
 
 
-def _weigh_layer(layer: LayerTrace, measure: Measure) -> Float[Tensor, "batch head plane"]:
+def _weigh_layer(layer: LayerTrace, measure: str) -> Float[Tensor, "batch head plane"]:
     batch, heads, keys, width = layer.keys.shape
     some = max(1, TILE // (heads * keys * width))
     parts = []
@@ -146,7 +144,7 @@ def _weigh_layer(layer: LayerTrace, measure: Measure) -> Float[Tensor, "batch he
     return torch.cat(parts)
 
 
-def _weigh_query(layer: LayerTrace, query: int, measure: Measure) -> Float[Tensor, "batch head plane"]:
+def _weigh_query(layer: LayerTrace, query: int, measure: str) -> Float[Tensor, "batch head plane"]:
     seen = layer.visible[query]
     if measure == "norm":
         asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
