@@ -35,7 +35,7 @@ def test_a_configuration_survives_json():
 )
 def test_impossible_shapes_are_refused(changes: dict[str, Any], message: str):
     with pytest.raises(WhatwhereError, match=message):
-        ModelConfig(**({"vocab_size": 136} | changes))
+        ModelConfig(**{"vocab_size": 136, **changes})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ def tokens(batch: int, seq: int, vocabulary: int) -> Tensor:
 
 
 @pytest.mark.parametrize("shape", [{}, {"heads": 4, "layers": 3}, {"rotary_dim": 64, "layers": 3}])
-def test_transformers_gptj_gives_the_same_logits(shape: dict[str, int]):
+def test_transformers_gptj_gives_the_same_logits(shape: dict[str, Any]):
     model = sharpened(GPTJ(ModelConfig(136, **shape)))
     ids = tokens(4, 17, 136)
     with torch.no_grad():

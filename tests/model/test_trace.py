@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -65,7 +67,7 @@ def test_a_trace_can_be_differentiated(model: GPTJ):
         ({"queries": [-10]}, "there is no query position -10"),
     ],
 )
-def test_what_does_not_exist_is_refused(model: GPTJ, arguments: dict[str, list[int]], message: str):
+def test_what_does_not_exist_is_refused(model: GPTJ, arguments: dict[str, Any], message: str):
     with pytest.raises(WhatwhereError, match=message):
         trace(model, TOKENS, **arguments)
 

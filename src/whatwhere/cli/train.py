@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whatwhere.training.config import TrainingConfig
     from whatwhere.training.loop import Observer, Progress
     from whatwhere.training.run import Run
+    from whatwhere.training.tracking import Start
 
 INTERRUPTED = 130
 """The exit code of a command that was asked to stop."""
@@ -56,14 +57,16 @@ def train(
     Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit.
     """
     from whatwhere.training.run import Run
+    from whatwhere.training.tracking import find_tracker
 
+    start_tracker = find_tracker(track) if track else None
     run = Run(out_dir)
     if resume:
         if run.task.name != task:
             raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
     else:
         run.create(_configure(task, preset, seed, heads, layers, rope_base, rate, batch, device, threads))
-    _train(run, track)
+    _train(run, start_tracker)
     _report(run, as_json)
 
 
@@ -98,13 +101,13 @@ def _configure(
     return config if threads is None else replace(config, threads=threads)
 
 
-def _train(run: Run, track: str | None) -> None:
+def _train(run: Run, start_tracker: Start | None) -> None:
     """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
     from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
     try:
-        with _display(run, track) as observer:
+        with _display(run, start_tracker) as observer:
             train_run(run, observer, warn=note)
     except Interrupted as stopped:
         note(
@@ -115,12 +118,10 @@ def _train(run: Run, track: str | None) -> None:
 
 
 @contextmanager
-def _display(run: Run, track: str | None) -> Iterator[Observer]:
+def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
     """A bar where there is a terminal, a line per evaluation where there is none, and the tracker if any."""
-    from whatwhere.training.tracking import open_tracker
-
     config = run.config
-    tracker = open_tracker(track, run.directory, config.to_dict()) if track else None
+    tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
         with progress() as bar:
             shown = bar.add_task(f"training {config.task.name}", total=config.schedule.longest)

@@ -86,7 +86,7 @@ class TrainingConfig:
     """The largest norm of a gradient."""
     settling: Settling = field(default_factory=Settling)
     checkpoints: int = 60
-    """How many models are kept if the run goes to its longest: a third of them spaced logarithmically, the rest evenly."""
+    """How many models are kept if the run goes to its longest: see :func:`checkpoint_steps`."""
     validation: int = 800
     """Held-out sequences that measure accuracy at each checkpoint, in equal hop classes."""
     device: Device = "cpu"
@@ -141,7 +141,8 @@ def checkpoint_steps(config: TrainingConfig) -> list[int]:
     """The steps at which a model is kept: 0, then dense where things happen first, then even.
 
     A third of the steps is spaced logarithmically over the whole run, the rest evenly, so that neither the fast
-    beginning nor the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is always kept.
+    beginning nor the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is kept
+    in any case.
     """
     longest, count = config.schedule.longest, max(config.checkpoints - 1, 1)
     third = count // 3

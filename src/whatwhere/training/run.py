@@ -78,15 +78,18 @@ class Run:
         Raises:
             WhatwhereError: there is no run here, or its configuration is damaged.
         """
-        if not self.directory.is_dir() or not self.exists:
-            raise WhatwhereError(
-                f"a run directory (one with a config.json) was expected, and {self.directory} is not one. "
-                "Make one with: whatwhere train number --out RUN"
-            )
+        self._require()
         content = read_json(self._config_path, "the run's configuration")
         if "training" not in content or not isinstance(content["training"], dict):
             raise WhatwhereError(f"{self._config_path} has no part 'training'; it is not a run's configuration.")
         return TrainingConfig.from_dict(content["training"])
+
+    def _require(self) -> None:
+        if not self.exists:
+            raise WhatwhereError(
+                f"a run directory (one with a config.json) was expected, and {self.directory} is not one. "
+                "Make one with: whatwhere train number --out RUN"
+            )
 
     @property
     def task(self) -> Task:
@@ -122,6 +125,7 @@ class Run:
         Raises:
             WhatwhereError: there is no such checkpoint, or it is damaged.
         """
+        self._require()
         there = self.steps()
         if not there:
             raise WhatwhereError(f"{self.directory} has no checkpoints yet; train it first (--resume continues a run).")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -22,12 +22,8 @@ class Tracker(Protocol):
 
 
 class _TensorBoard:
-    def __init__(self, directory: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise MissingExtraError("tensorboard", "track", "to track a run with TensorBoard") from error
-        self.writer = SummaryWriter(str(directory / "tensorboard"))
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         for name, value in values.items():
@@ -38,20 +34,8 @@ class _TensorBoard:
 
 
 class _WandbShaped:
-    def __init__(self, module: str, directory: Path, config: Mapping[str, Any]) -> None:
-        try:
-            self.module = import_module(module)
-        except ImportError as error:
-            raise WhatwhereError(
-                f"tracking with {module!r} was asked for, and no such module is installed. "
-                f"Use tensorboard, or install {module} (any module with init, log and finish will do)."
-            ) from error
-        missing = [name for name in ("init", "log", "finish") if not hasattr(self.module, name)]
-        if missing:
-            raise WhatwhereError(
-                f"the module {module!r} cannot track a run: it has no {missing[0]}(). It needs init, log and finish."
-            )
-        self.module.init(project="whatwhere", name=directory.name, config=dict(config))
+    def __init__(self, module: Any) -> None:
+        self.module = module
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self.module.log(dict(values), step=step)
@@ -60,10 +44,43 @@ class _WandbShaped:
         self.module.finish()
 
 
-def open_tracker(name: str, directory: Path, config: Mapping[str, Any]) -> Tracker:
-    """A tracker by name: ``tensorboard``, or a module such as ``wandb`` or ``trackio``.
+Start = Callable[[Path, Mapping[str, Any]], Tracker]
+"""Begins tracking, given the run's directory and configuration."""
+
+
+def find_tracker(name: str) -> Start:
+    """A tracker by name, ``tensorboard`` or a module such as ``wandb`` or ``trackio``; nothing is begun yet.
 
     Raises:
         WhatwhereError: it is not installed, or is no tracker.
     """
-    return _TensorBoard(directory) if name == "tensorboard" else _WandbShaped(name, directory, config)
+    return _find_tensorboard() if name == "tensorboard" else _find_wandb_shaped(name)
+
+
+def _find_tensorboard() -> Start:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtraError("tensorboard", "track", "to track a run with TensorBoard") from error
+    return lambda directory, _: _TensorBoard(SummaryWriter(str(directory / "tensorboard")))
+
+
+def _find_wandb_shaped(name: str) -> Start:
+    try:
+        module = import_module(name)
+    except ImportError as error:
+        raise WhatwhereError(
+            f"tracking with {name!r} was asked for, and no such module is installed. "
+            f"Use tensorboard, or install {name} (any module with init, log and finish will do)."
+        ) from error
+    missing = [method for method in ("init", "log", "finish") if not hasattr(module, method)]
+    if missing:
+        raise WhatwhereError(
+            f"the module {name!r} cannot track a run: it has no {missing[0]}(). It needs init, log and finish."
+        )
+
+    def start(directory: Path, config: Mapping[str, Any]) -> Tracker:
+        module.init(project="whatwhere", name=directory.name, config=dict(config))
+        return _WandbShaped(module)
+
+    return start

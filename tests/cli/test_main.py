@@ -1,0 +1,55 @@
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from whatwhere import __version__
+from whatwhere.cli import app
+from whatwhere.cli.console import complain, print_json
+
+
+def whatwhere(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "whatwhere", *words], capture_output=True, text=True, check=False)
+
+
+def test_the_version_is_that_of_the_package():
+    assert whatwhere("--version").stdout == f"whatwhere {__version__}\n"
+
+
+def test_a_users_mistake_ends_with_one_message_and_code_two():
+    result = whatwhere("heads", "no-such-model")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("whatwhere: ")
+    assert "no-such-model" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [["--nonsense"], ["nonsense"], ["data", "number", "--show", "many"]])
+def test_a_command_line_that_cannot_be_read_ends_with_code_two(words: list[str]):
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+def test_no_command_shows_the_help():
+    assert "Usage" in CliRunner().invoke(app, []).output
+
+
+@pytest.mark.parametrize("command", [info.callback.__name__ for info in app.registered_commands if info.callback])
+def test_every_command_explains_itself_with_an_example(command: str):
+    help_text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "120"}).stdout
+    assert re.search(rf"Example.*whatwhere {command}", re.sub(r"\s+", " ", help_text)), help_text
+
+
+def test_text_from_outside_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]):
+    complain("a run named \x1b[2J[bold]x[/bold]\x07")
+    assert capsys.readouterr().err == "whatwhere: a run named \\x1b[2J[bold]x[/bold]\\x07\n"
+
+
+def test_json_has_no_undefined_numbers(capsys: pytest.CaptureFixture[str]):
+    print_json({"a": [float("nan"), float("inf"), 1.5], "b": {"c": (None, "x")}})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": {"c": [None, "x"]}}

@@ -1,0 +1,80 @@
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from whatwhere.cli import app
+from whatwhere.errors import WhatwhereError
+from whatwhere.training import loop
+from whatwhere.training.run import Run
+
+
+def run(*words: object):
+    return CliRunner().invoke(app, ["train", *map(str, words)])
+
+
+def test_a_run_is_made_measured_and_told(tmp_path: Path):
+    result = run("number", "--out", tmp_path / "run", "--preset", "smoke", "--threads", 1, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    assert "4 hops  accuracy" in result.stdout
+    assert "step 24/24" in result.stderr
+    config = Run(tmp_path / "run").config
+    assert (config.seed, config.threads, config.task.name) == (3, 1, "number")
+    assert (tmp_path / "run" / "test.json").is_file()
+
+
+def test_the_options_change_the_configuration(tmp_path: Path):
+    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --threads 1 --preset smoke --track tensorboard"
+    result = run("letter", "--out", tmp_path / "run", *options.split(), "--json")
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.stdout)["accuracy_by_hop"]) == 4
+    config = Run(tmp_path / "run").config
+    assert (config.model.heads, config.model.layers, config.model.rope_base) == (2, 3, None)
+    assert (config.schedule.peak, config.batch) == (0.002, 5)
+    assert (tmp_path / "run" / "tensorboard").is_dir()
+
+
+def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    step = loop._Training._step
+
+    def interrupted(self: loop._Training, *arguments) -> float:
+        if self.step == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, *arguments)
+
+    monkeypatch.setattr(loop._Training, "_step", interrupted)
+    stopped = run("number", "--out", tmp_path / "run", "--preset", "smoke", "--threads", 1)
+    assert stopped.exit_code == 130
+    assert "Stopped at step 7" in stopped.stderr
+    assert "--resume" in stopped.stderr
+    monkeypatch.undo()
+    resumed = run("number", "--out", tmp_path / "run", "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert Run(tmp_path / "run").steps()[-1] == 24
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["colour", "--out", "{new}"], "number"),
+        (["number", "--out", "{new}", "--preset", "fast"], "a preset"),
+        (["number", "--out", "{new}", "--device", "abacus"], "the device 'abacus'"),
+        (["number", "--out", "{new}", "--heads", "3"], "multiple of heads"),
+        (["number", "--out", "{new}", "--preset", "smoke", "--track", "no_such_tracker"], "no such module"),
+        (["letter", "--out", "{old}"], "holds a run already"),
+        (["letter", "--out", "{old}", "--resume"], "is a run on the number task, and 'letter' was asked for"),
+        (["number", "--out", "{new}", "--resume"], "a run directory"),
+    ],
+)
+def test_mistakes_are_refused_in_words(tmp_path: Path, words: list[str], message: str):
+    old = tmp_path / "old"
+    run("number", "--out", old, "--preset", "smoke", "--threads", 1)
+    before = sorted(path.name for path in old.rglob("*"))
+    result = run(*(word.format(new=tmp_path / "new", old=old) for word in words))
+    assert isinstance(result.exception, WhatwhereError)
+    assert message in str(result.exception)
+    assert sorted(path.name for path in old.rglob("*")) == before
+    assert not (tmp_path / "new").exists()

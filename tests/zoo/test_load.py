@@ -1,0 +1,45 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import weights_of
+from whatwhere.tasks import make_task
+from whatwhere.training.loop import train
+from whatwhere.training.presets import smoke
+from whatwhere.training.run import Run
+from whatwhere.zoo.load import load
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(tmp_path_factory.mktemp("zoo") / "run")
+    run.create(replace(smoke(make_task("number")), threads=1))
+    train(run)
+    return run
+
+
+def test_a_run_directory_gives_its_last_or_a_chosen_step(run: Run):
+    first, last = load(run.directory, step=0), load(str(run.directory))
+    assert (weights_of(last)["head.weight"] == weights_of(run.load(24))["head.weight"]).all()
+    assert (weights_of(first)["head.weight"] != weights_of(last)["head.weight"]).any()
+
+
+def test_one_checkpoint_is_a_model_of_its_own(run: Run):
+    assert load(run.checkpoint_path(24)).task == make_task("number")
+
+
+def test_what_is_not_there_is_refused(run: Run, tmp_path: Path):
+    with pytest.raises(WhatwhereError, match=r"a shipped model \(number, letter\), a run directory or a checkpoint"):
+        load(tmp_path / "nothing")
+    with pytest.raises(WhatwhereError, match="is not a run directory; leave the step out"):
+        load(run.checkpoint_path(24), step=3)
+    with pytest.raises(WhatwhereError, match=r"a run directory .* was expected"):
+        load(tmp_path)
+
+
+def test_a_local_directory_may_carry_a_shipped_name(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "number").symlink_to(run.directory)
+    monkeypatch.chdir(tmp_path)
+    assert load("number").config.layers == 2
