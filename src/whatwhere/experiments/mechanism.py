@@ -1,0 +1,148 @@
+"""The mechanism of one model (Section 3.2, Figure 3), as tables on disk: flow, roles, read-outs, causes, shortcuts.
+
+flow.json         one input: where every position looks, what can be read there; trained and ideal
+roles.csv         what the strongest key of path positions is, per layer and head, on solved inputs
+readout.csv       P(answer readable at p_r after layer l), per hop class, on solved inputs
+deliveries.csv    which layer brings the answer to which distance
+moves.csv         from how many hops ahead it was fetched
+layers_used.csv   layers until it stands at the last position, against hops and doubling
+pointers.csv      addresses ahead that a linear probe decodes at the last position
+ablation.csv      accuracy per hop class before and after each head is mean-ablated
+verdicts.csv      which roles the ablation bears out
+patching.csv      where a changed hop can be patched in
+hops.csv          accuracy at 1 to 8 hops
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.experiments.ablation import ablate, judge
+from whatwhere.experiments.flow import flow
+from whatwhere.experiments.observation import Progress, observe, silent
+from whatwhere.experiments.patching import patch
+from whatwhere.experiments.paths import as_batch, chains, decoys, most_hops
+from whatwhere.experiments.probe import pointers
+from whatwhere.experiments.readout import deliveries, layers_used, moves, readout
+from whatwhere.experiments.results import Results
+from whatwhere.heads.intervals import wilson_interval
+from whatwhere.heads.roles import role_shares
+from whatwhere.model.gptj import GPTJ
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.letter import LetterTask
+from whatwhere.tasks.task import Task
+
+LONGEST = 8
+"""Hops that are tested, where they fit the vocabulary."""
+INPUTS_PER_PAIR = 10
+"""Patching runs the model some 130 times per pair, so there is one pair for so many inputs."""
+
+
+@dataclass(frozen=True)
+class HopAccuracy:
+    """The accuracy at one hop count, trained on or not."""
+
+    hops: int
+    trained: bool
+    accuracy: float
+    low: float
+    high: float
+    count: int
+    guess: float
+    """The accuracy of guessing among the target tokens that look like the answer; 1 means that nothing hides it."""
+
+
+def task_of(model: GPTJ) -> Task:
+    """The task that a model was trained on.
+
+    Raises:
+        WhatwhereError: it does not say.
+    """
+    if model.task is None:
+        raise WhatwhereError(
+            "this model does not say which task it was trained on, and paths are needed here; use a checkpoint that "
+            "`whatwhere train` wrote."
+        )
+    return model.task
+
+
+def choose_input(model: GPTJ, text: str | None, hops: int | None, seed: int) -> Batch:
+    """The input whose flow is shown: the given text, or a sampled one of so many hops that the model solves.
+
+    Raises:
+        WhatwhereError: the text has no path, or the hop count does not exist.
+    """
+    task = task_of(model)
+    if text is not None:
+        return as_batch(task, task.encode(text))
+    drawn = task.sample(64, hops=task.max_hops if hops is None else hops, seed=seed)
+    solved = model.predict(drawn.tokens) == drawn.answers
+    first = int(solved.argmax())  # the first of all, if none is solved
+    return drawn[first : first + 1]
+
+
+def mechanism(
+    model: GPTJ,
+    results: Results,
+    *,
+    inputs: int = 2000,
+    seed: int = 0,
+    shown: Batch | None = None,
+    progress: Progress = silent,
+) -> None:
+    """Measures everything and writes it.
+
+    Args:
+        model: a model that knows its task.
+        results: where the tables go.
+        inputs: sequences, equally many of each hop class; patching takes a tenth as many pairs for each changed hop.
+        seed: of the sequences and of resampling.
+        shown: the input whose flow is kept; by default one of the most hops.
+        progress: told how far the work is.
+
+    Raises:
+        WhatwhereError: there are too few inputs, or the model solves none.
+    """
+    task = task_of(model)
+    least = INPUTS_PER_PAIR * task.max_hops
+    if inputs < least:
+        raise WhatwhereError(f"at least {least} inputs were expected (ten for each hop class), and {inputs} arrived.")
+    batch = task.sample(inputs, seed=seed)
+    solved = batch[model.predict(batch.tokens) == batch.answers]
+    if not len(solved):
+        raise WhatwhereError(
+            f"the model solves none of {inputs} inputs, so there is no mechanism to look for; train it further."
+        )
+    chosen = choose_input(model, None, None, seed) if shown is None else shown
+    flow(model, task, chosen).save(results.directory / "flow.json")
+    seen = observe(model, solved.tokens, progress)
+    roles, brought = role_shares(seen.strongest, solved, task.vocabulary), deliveries(seen, solved)
+    results.write("roles", roles)
+    results.write("readout", readout(seen, solved))
+    results.write("deliveries", brought)
+    results.write("moves", moves(seen, solved))
+    results.write("layers_used", layers_used(seen, solved, seed))
+    longest = task.sample(inputs, hops=task.max_hops, seed=seed + 1)
+    results.write("pointers", pointers(observe(model, longest.tokens, progress).at_query, longest, task.vocabulary))
+    ablations = ablate(model, batch, progress)
+    results.write("ablation", ablations)
+    results.write("verdicts", judge(roles, brought, ablations))
+    results.write("patching", patch(model, task, max(1, inputs // INPUTS_PER_PAIR), seed, progress))
+    results.write("hops", longer_hops(model, task, inputs // task.max_hops, seed, progress))
+
+
+def longer_hops(model: GPTJ, task: Task, count: int, seed: int = 0, progress: Progress = silent) -> list[HopAccuracy]:
+    """The accuracy at 1 to 8 hops, as far as the vocabulary allows, with the same generator for all of them."""
+    rows = []
+    most = min(LONGEST, most_hops(task))
+    for hops in range(1, most + 1):
+        batch = chains(task, count, hops, seed)
+        right = int(np.sum(model.predict(batch.tokens) == batch.answers))
+        alike = 1 + decoys(task, hops) if isinstance(task, LetterTask) else task.target
+        ends = wilson_interval(right, count)
+        rows.append(HopAccuracy(hops, hops <= task.max_hops, right / count, *ends, count, 1 / alike))
+        progress("trying longer chains", hops, most)
+    return rows

@@ -1,0 +1,59 @@
+"""One pass over many inputs that keeps what the mechanism's tables are counted from: small, whatever the length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from whatwhere.model.gptj import GPTJ
+
+AT_ONCE = 256
+"""Inputs per pass: their residual streams in all layers then take about 30 MB."""
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tells nobody."""
+    del what, done, total
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a model did on some inputs. Depth counts from 0: before the first layer; depth l + 1 is after layer l."""
+
+    strongest: Int[np.ndarray, "layer n head seq"]
+    """The key to which each query pays most."""
+    weight: Float[np.ndarray, "layer n head seq"]
+    """How much it pays."""
+    readable: Int[np.ndarray, "depth n seq"]
+    """The likeliest token when the model's own final norm and unembedding are applied to the residual stream there."""
+    chance: Float[np.ndarray, "depth n seq"]
+    """The probability that the unembedding gives it."""
+    at_query: Float[np.ndarray, "depth n d_model"]
+    """The residual stream at the last position."""
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return len(self.strongest)
+
+
+@torch.no_grad()
+def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = silent) -> Observation:
+    """Runs a model on some inputs."""
+    parts = []
+    for start in range(0, len(tokens), AT_ONCE):
+        some = tokens[start : start + AT_ONCE]
+        trace = model.trace(some, queries=range(tokens.shape[1]), residuals=True)
+        assert trace.residuals is not None
+        weight, strongest = trace.attention().max(-1)  # [layer, batch, head, seq]
+        chance, readable = model.head(model.norm(trace.residuals)).softmax(-1).max(-1)  # [depth, batch, seq]
+        found = (strongest.short(), weight, readable.short(), chance, trace.residuals[:, :, -1])
+        parts.append([part.numpy(force=True) for part in found])
+        progress("watching attention and read-outs", min(start + AT_ONCE, len(tokens)), len(tokens))
+    return Observation(*(np.concatenate(of_kind, 1) for of_kind in zip(*parts, strict=True)))

@@ -1,0 +1,131 @@
+"""What a head does, told by where it looks: the share of queries whose strongest key plays a given role (Section 3.2).
+
+The queries are the pointers on the path of an input, p_0 (the last token) to p_(h-1). Each stands some hops away from
+the answer: p_r is h - r away, and this *distance* decides which layer can bring the answer to it. For every head:
+
+- ``index`` or ``retrieval``: the strongest key is where Index (number task) or Retrieval (letter task) would look, one
+  hop ahead;
+- ``beyond``: it is a position of the path two or more hops ahead, where the paper's functions never look;
+- ``itself`` (Reflexive) and ``previous``: the query's own position, and the one before it;
+- ``elsewhere``: none of these.
+
+The token before a pointer may also be the one it points at, so the shares can add up to more than one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.intervals import wilson_interval
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.functions import index_goals, retrieval_goals
+from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, Vocabulary
+
+ANY = 0
+"""Stands for every distance together; the positions of one input then count one by one."""
+
+
+@dataclass(frozen=True)
+class RoleShare:
+    """How often one head's strongest key plays a role."""
+
+    layer: int
+    head: int
+    queries: str
+    """``path`` for all pointers of the path, ``last`` for the last token alone."""
+    distance: int
+    """Hops from the query to the answer; :data:`ANY` for all of them."""
+    role: str
+    share: float
+    low: float
+    high: float
+    count: int
+    """Queries."""
+
+
+def goal_role(vocabulary: Vocabulary) -> str:
+    """The paper's name for following a pointer: ``index`` in the number task, ``retrieval`` in the letter task."""
+    return "index" if isinstance(vocabulary, NumberVocabulary) else "retrieval"
+
+
+def goals(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.ndarray, "n seq"]:
+    """Where Index or Retrieval looks from each pointer; -1 for what does not point, or points at nothing."""
+    if isinstance(vocabulary, NumberVocabulary):
+        there = index_goals(tokens, vocabulary)
+    else:
+        assert isinstance(vocabulary, LetterVocabulary)
+        there, _ = retrieval_goals(tokens, vocabulary)
+    own = np.arange(tokens.shape[1])
+    return np.where(vocabulary.points(tokens) & (there < own), np.maximum(there, -1), -1)
+
+
+def role_shares(
+    strongest: Int[np.ndarray, "layer n head seq"], batch: Batch, vocabulary: Vocabulary
+) -> list[RoleShare]:
+    """Counts the roles of every head.
+
+    Args:
+        strongest: the key to which each query pays most attention.
+        batch: the inputs, with their paths.
+        vocabulary: of the task.
+
+    Raises:
+        WhatwhereError: there are no inputs.
+    """
+    if not len(batch):
+        raise WhatwhereError("roles were asked for, and there is no input to count on (did the model solve none?).")
+    there = goals(batch.tokens, vocabulary)
+    rows: list[RoleShare] = []
+    distances = range(1, int(batch.hops.max()) + 1)
+    for queries in ("path", "last"):
+        found: list[dict[str, Bool[np.ndarray, "layer n head"]]] = []
+        for distance in distances:
+            (inputs,) = np.nonzero(batch.hops >= distance if queries == "path" else batch.hops == distance)
+            if len(inputs):
+                roles = _roles(strongest, batch, there, inputs, distance, goal_role(vocabulary))
+                found.append(roles)
+                rows += _rows(roles, queries, distance)
+        pooled = {role: np.concatenate([roles[role] for roles in found], 1) for role in found[0]}
+        rows += _rows(pooled, queries, ANY)
+    return rows
+
+
+def _roles(
+    strongest: Int[np.ndarray, "layer n head seq"],
+    batch: Batch,
+    there: Int[np.ndarray, "n seq"],
+    inputs: Int[np.ndarray, "chosen"],
+    distance: int,
+    goal: str,
+) -> dict[str, Bool[np.ndarray, "layer chosen head"]]:
+    """Which role the strongest key of the pointer at this distance plays, in each layer, input and head."""
+    step = batch.hops[inputs] - distance  # the pointer is p_step
+    paths = batch.paths[inputs]
+    query = np.take_along_axis(paths, step[:, None], 1)[:, 0]
+    keys = strongest[:, inputs, :, query].transpose(1, 0, 2)  # [chosen, layer, head] -> [layer, chosen, head]
+    ahead = np.arange(paths.shape[1]) >= step[:, None] + 2
+    beyond = ((keys[..., None] == paths[:, None]) & ahead[:, None]).any(-1)
+    own = query[:, None]
+    roles = {
+        goal: keys == there[inputs, query][:, None],
+        "beyond": beyond,
+        "itself": keys == own,
+        "previous": keys == own - 1,
+    }
+    return roles | {"elsewhere": ~np.logical_or.reduce(list(roles.values()))}
+
+
+def _rows(roles: dict[str, Bool[np.ndarray, "layer n head"]], queries: str, distance: int) -> list[RoleShare]:
+    rows = []
+    for role, holds in roles.items():
+        layers, count, heads = holds.shape
+        for layer in range(layers):
+            for head in range(heads):
+                hits = int(holds[layer, :, head].sum())
+                low, high = wilson_interval(hits, count)
+                rows.append(RoleShare(layer, head, queries, distance, role, hits / count, low, high, count))
+    return rows
