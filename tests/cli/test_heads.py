@@ -71,6 +71,13 @@ def test_out_writes_a_tidy_table_with_its_settings(model: Path, tmp_path: Path) 
     assert 0 <= float(rows[1]["positional_low"]) <= float(rows[1]["positional"])
 
 
+def test_windows_are_shown_and_listed(model: Path) -> None:
+    shown = command(str(model), "--windows").stdout
+    assert "pre-target" in shown
+    listed = json.loads(command(str(model), "--windows", "--json").stdout)["windows"]
+    assert [(row["layer"], row["window"]) for row in listed[:2]] == [(0, "target"), (0, "pre-target")]
+
+
 def test_swapping_tokens_is_named_as_such(model: Path) -> None:
     result = command(str(model), "--level", "tokens")
     assert "Tokens were swapped" in result.stdout

@@ -14,6 +14,7 @@ import whatwhere.heads.scores
 import whatwhere.heads.swaps
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import SENSITIVITY_TAUS, HeadScores, score
+from whatwhere.heads.swaps import swap_cosines
 from whatwhere.model.rope import interleaved_to_half, rope_frequencies
 from whatwhere.model.trace import LayerTrace, Trace
 
@@ -213,8 +214,31 @@ def test_a_self_attending_head_is_scored_on_unattended_keys_unless_renormalised(
     assert float(plain.positional) == pytest.approx(float(uniform.positional), abs=1e-6)
     without_own = replace(layer, visible=layer.visible & (layer.key_positions != 16))
     assert float(renormalised.positional) == pytest.approx(float(one(without_own).positional), abs=1e-12)
-    assert renormalised.renormalised
+    assert renormalised.weighting.renormalised
     assert abs(float(renormalised.positional) - float(plain.positional)) > 0.01
+
+
+def test_a_head_that_rejects_one_kind_of_token_is_positional_within_each_kind(make_layer: MakeLayer) -> None:
+    """Keys are alike but for an unrotated coordinate by which the second half is never looked at."""
+    keys = torch.ones(1, 1, 17, 10, dtype=torch.float64)
+    keys[..., 8:16, 8:] = -20.0
+    layer = make_layer(keys=keys, asked=torch.ones(1, 1, 1, 10, dtype=torch.float64) * 2, rotated=8)
+    whole, within = one(layer), score(Trace((layer,)), among=range(8))
+    assert float(whole.positional) < 0.9
+    assert float(within.positional) == pytest.approx(1, abs=1e-12)
+    assert within.weighting.among == tuple(range(8))
+
+
+def test_swaps_among_chosen_keys_weigh_the_attention_over_all_keys(make_layer: MakeLayer) -> None:
+    layer, tau = make_layer(seq=6), 0.1
+    among = [0, 2, 3]
+    found = score(Trace((layer,)), tau, among=among)
+    attention, m = layer.attention()[0, 0, 0], layer.content_by_position(0)[0, 0]
+    pairs = [(0, 2), (0, 3), (2, 3)]
+    cosines = [swap_cosines(m[i, i] - m[j, j], m[j, i] - m[i, j])[0] for i, j in pairs]
+    weights = torch.stack([(attention[i] - attention[j]).abs() / tau for i, j in pairs]).softmax(0)
+    assert float(found.each_positional[0, 0, 0, 0]) == pytest.approx(float(weights @ torch.stack(cosines)), abs=1e-12)
+    assert score(Trace((layer,)), among=[2]).undefined.tolist() == [[2, 2]]
 
 
 def test_scores_are_differentiable_in_queries_and_keys(make_layer: MakeLayer) -> None:
@@ -231,13 +255,8 @@ def test_scores_are_differentiable_in_queries_and_keys(make_layer: MakeLayer) ->
 def test_results_carry_their_settings(make_layer: MakeLayer) -> None:
     layer = make_layer(batch=4)
     scores = score(Trace((layer, replace(layer, layer=5))), 0.25)
-    assert (scores.tau, scores.level, scores.inputs, scores.layers, scores.renormalised) == (
-        0.25,
-        "keys",
-        4,
-        (0, 5),
-        False,
-    )
+    assert (scores.tau, scores.level, scores.inputs, scores.layers) == (0.25, "keys", 4, (0, 5))
+    assert (scores.weighting.renormalised, scores.weighting.among) == (False, None)
     assert scores.positional.shape == scores.symbolic.shape == scores.entropy.shape == (2, 2)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.levels import score_model
-from whatwhere.heads.summary import label_of, summarise, tau_sensitivity
+from whatwhere.heads.summary import label_of, score_windows, summarise, tau_sensitivity
 from whatwhere.tasks import NumberTask
 from whatwhere.theory.index_head import index_head
 from whatwhere.training.run import Run
@@ -50,6 +50,16 @@ def test_the_index_head_is_labelled_positional() -> None:
 def test_sensitivity_scores_at_each_temperature(run: Run) -> None:
     found = tau_sensitivity(run.load(10), run.task.sample(4, seed=0).tokens, (1.0, 0.01))
     assert [scores.tau for scores in found] == [1.0, 0.01]
+
+
+def test_windows_are_scored_apart_with_the_attention_they_get(run: Run) -> None:
+    tokens = run.task.sample(8, seed=0).tokens
+    model = run.load(10)
+    rows = score_windows(model, tokens, {"target": range(8), "rest": range(8, 17)}, 0.1)
+    assert [(row.layer, row.window) for row in rows] == [(0, "target"), (0, "rest"), (1, "target"), (1, "rest")]
+    assert rows[0].attention + rows[1].attention == pytest.approx(1, abs=1e-5)
+    expected = score_model(model, tokens, 0.1, renormalised=True, among=range(8))
+    assert rows[2].symbolic == pytest.approx(float(expected.symbolic[1, 0]))
 
 
 def test_an_impossible_tolerance_is_refused(run: Run) -> None:

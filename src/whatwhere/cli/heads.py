@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from whatwhere.heads.scores import HeadScores
-    from whatwhere.heads.summary import HeadSummary
+    from whatwhere.heads.summary import HeadSummary, WindowScores
     from whatwhere.model.gptj import GPTJ
     from whatwhere.tasks.task import Task
 
@@ -51,13 +51,16 @@ def heads(
     level: Annotated[
         SwapLevel, typer.Option(help="Swap keys (the paper), or tokens and run the model again.")
     ] = SwapLevel.keys,
+    windows: Annotated[
+        bool, typer.Option("--windows", help="Score swaps within the target and the pre-target window alone, too.")
+    ] = False,
     taus: Annotated[bool, typer.Option("--taus", help="Show how the scores depend on tau, too.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file, too.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show what each head of a model does: look at where a token stands, at what it is, or neither."""
     from whatwhere.heads.scores import SENSITIVITY_TAUS
-    from whatwhere.heads.summary import summarise, tau_sensitivity
+    from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
     from whatwhere.zoo.load import load
 
     loaded = load(model, step)
@@ -66,6 +69,8 @@ def heads(
     with console.err.status("scoring"):
         rows = summarise(loaded, tokens, tau, level=level.value, gamma=gamma, seed=seed)
         sensitivity = tau_sensitivity(loaded, tokens, SENSITIVITY_TAUS, level=level.value) if taus else []
+        places = {"target": range(chosen.target), "pre-target": range(chosen.target, chosen.length - 1)}
+        within = score_windows(loaded, tokens, places, tau) if windows else []
     settings: dict[str, Any] = {
         "model": model, "step": step, "task": chosen.name, "inputs": inputs, "seed": seed,
         "tau": tau, "gamma": gamma, "level": level.value,
@@ -77,9 +82,18 @@ def heads(
             {"tau": scores.tau, "positional": scores.positional.tolist(), "symbolic": scores.symbolic.tolist()}
             for scores in sensitivity
         ]
-        console.print_json({**settings, "heads": [asdict(row) for row in rows], "taus": listed})
+        console.print_json(
+            {
+                **settings,
+                "heads": [asdict(row) for row in rows],
+                "windows": [asdict(row) for row in within],
+                "taus": listed,
+            }
+        )
         return
     _print(rows, settings)
+    if within:
+        _print_windows(within)
     if sensitivity:
         _print_sensitivity(sensitivity)
 
@@ -140,6 +154,16 @@ def _print(rows: list[HeadSummary], settings: dict[str, Any]) -> None:
         )
     if settings["level"] == "tokens":
         _remark("Tokens were swapped and the model run again; only at layer 0 is this the score of the head alone.")
+
+
+def _print_windows(within: list[WindowScores]) -> None:
+    console.out.print("\nSwaps within one window, weighed by attention within it")
+    table = _table("layer", "head", "window", "attention", "positional", "symbolic")
+    for row in within:
+        numbers = (f"{value:.2f}" for value in (row.attention, row.positional, row.symbolic))
+        table.add_row(str(row.layer), str(row.head), row.window, *numbers)
+    console.out.print(table)
+    _remark("A head that looks at one kind of token only is symbolic across windows, whatever it does within one.")
 
 
 def _print_sensitivity(sensitivity: list[HeadScores]) -> None:

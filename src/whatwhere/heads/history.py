@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, check_tau
+from whatwhere.heads.scores import TAU, HeadScores, Weighting
 from whatwhere.storage import read_csv, write_csv
 
 COLUMNS = (
@@ -33,7 +33,7 @@ class Settings:
     """Of the inputs."""
 
     def __post_init__(self) -> None:
-        check_tau(self.tau)
+        Weighting(self.tau)  # refuses an impossible one
         if self.inputs < 1:
             raise WhatwhereError(f"the number of inputs must be 1 or more, not {self.inputs}.")
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, check_tau, score, stack_scores, weigh
+from whatwhere.heads.scores import TAU, HeadScores, Weighting, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
@@ -34,6 +34,7 @@ def score_model(
     *,
     level: str = "keys",
     renormalised: bool = False,
+    among: Sequence[int] | None = None,
     layers: Sequence[int] | None = None,
 ) -> HeadScores:
     """Traces a model on some inputs and scores its heads at the last query.
@@ -47,6 +48,7 @@ def score_model(
         tau: temperature of the weights; see :func:`whatwhere.heads.scores.score`.
         level: what is swapped, ``keys`` (the paper's score) or ``tokens``.
         renormalised: see :func:`whatwhere.heads.scores.score`.
+        among: see :func:`whatwhere.heads.scores.score`.
         layers: which layers, from 0; all by default.
 
     Raises:
@@ -57,12 +59,13 @@ def score_model(
     ids = torch.as_tensor(tokens)
     if ids.ndim != 2 or len(ids) == 0:
         raise WhatwhereError(f"tokens [batch, seq] of at least one input were expected; {tuple(ids.shape)} arrived.")
+    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
 
     @torch.no_grad()
     def part(some: Tensor) -> HeadScores:
         if level == "tokens":
-            return _score_token_swaps(model, some, tau, renormalised, layers)
-        return score(trace(model, some, layers=layers), tau, renormalised=renormalised)
+            return _score_token_swaps(model, some, weighting, layers)
+        return score(trace(model, some, layers=layers), tau, renormalised=renormalised, among=among)
 
     cores = torch.get_num_threads()
     try:
@@ -79,10 +82,9 @@ def _join(parts: Sequence[HeadScores]) -> HeadScores:
 
 
 def _score_token_swaps(
-    model: Traceable, tokens: Int[Tensor, "batch seq"], tau: float, renormalised: bool, layers: Sequence[int] | None
+    model: Traceable, tokens: Int[Tensor, "batch seq"], weighting: Weighting, layers: Sequence[int] | None
 ) -> HeadScores:
     """What the definition says, with tokens for keys: one forward pass per swap."""
-    check_tau(tau)
     before = trace(model, tokens, layers=layers)
     after = _swapped_differences(model, tokens, before)
     each = []
@@ -93,8 +95,8 @@ def _score_token_swaps(
             yield Tile(i, j, differences[keys[i], keys[j]])
 
         logits = layer.double().logits()[:, :, -1]
-        each.append(weigh(layer, -1, logits, swaps, tau, renormalised)[..., None])
-    return stack_scores(before.layers, torch.stack(each, 1), tau, "tokens", renormalised)
+        each.append(weigh(layer, -1, logits, swaps, weighting)[..., None])
+    return stack_scores(before.layers, torch.stack(each, 1), weighting, "tokens")
 
 
 def _swapped_differences(

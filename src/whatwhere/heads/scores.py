@@ -31,6 +31,22 @@ SENSITIVITY_TAUS = (1.0, 0.25, 0.1, 0.05, 0.01)
 """The temperatures that a score is reported at when its dependence on the choice is asked for."""
 
 
+@dataclass(frozen=True)
+class Weighting:
+    """Which swaps count, and how much."""
+
+    tau: float = TAU
+    """Temperature of the weights."""
+    renormalised: bool = False
+    """Whether the weights use attention renormalised over the keys that take part (not the paper's score)."""
+    among: tuple[int, ...] | None = None
+    """The positions whose keys take part in swaps; None for all (the paper's score)."""
+
+    def __post_init__(self) -> None:
+        if not (self.tau > 0 and math.isfinite(self.tau)):
+            raise WhatwhereError(f"tau must be a number above 0, not {self.tau}; {TAU} is the default.")
+
+
 @dataclass(frozen=True, eq=False)
 class HeadScores:
     """Scores of some layers' heads on some inputs, with the settings that made them.
@@ -48,11 +64,14 @@ class HeadScores:
     visible: Int[Tensor, "layer query"]
     """How many keys each query sees, itself included."""
     layers: tuple[int, ...]
-    tau: float
+    weighting: Weighting
     level: Level
     """What is swapped: key vectors at the layer itself (the paper's), or input tokens."""
-    renormalised: bool
-    """Whether the weights use attention renormalised without the query's own position (not the paper's score)."""
+
+    @property
+    def tau(self) -> float:
+        """Temperature of the weights."""
+        return self.weighting.tau
 
     @property
     def positional(self) -> Float[Tensor, "layer head"]:
@@ -90,7 +109,9 @@ class HeadScores:
         return self.each_positional.isnan().sum((1, 3))
 
 
-def score(trace: Trace, tau: float = TAU, *, renormalised: bool = False) -> HeadScores:
+def score(
+    trace: Trace, tau: float = TAU, *, renormalised: bool = False, among: Sequence[int] | None = None
+) -> HeadScores:
     """The positional and symbolic score of every traced head, for every input and query.
 
     Swaps are those of two keys that the query sees, the query's own position excluded; a swap of i and j weighs
@@ -100,28 +121,29 @@ def score(trace: Trace, tau: float = TAU, *, renormalised: bool = False) -> Head
         trace: what attention did on some inputs (:func:`whatwhere.trace`).
         tau: temperature of the weights, above 0. Large: all swaps count alike, and the many that move nothing
             (trivially positional and symbolic at once) drown the rest. Small: only the swaps that move most count.
-        renormalised: let the weights use attention renormalised without the query's own position: a diagnostic for
-            self-attending heads, whose score otherwise speaks of keys they do not look at.
+        renormalised: let the weights use attention renormalised over the keys that are swapped, hence without the
+            query's own: a diagnostic for self-attending heads, whose score otherwise speaks of unattended keys.
+        among: swap only keys at these positions: a diagnostic for heads that look at one kind of token only. Such a
+            head is symbolic when tokens of two kinds change places, whatever it does within a kind.
 
     Raises:
         WhatwhereError: tau is not above 0, or the trace holds no layer, input or query.
     """
-    check_tau(tau)
+    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
     if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
         raise WhatwhereError(
             "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
             "Trace some inputs: whatwhere.trace(model, tokens)."
         )
-    each = torch.stack([_score_layer(layer, tau, renormalised) for layer in trace.layers], 1)
-    return stack_scores(trace.layers, each, tau, "keys", renormalised)
+    each = torch.stack([_score_layer(layer, weighting) for layer in trace.layers], 1)
+    return stack_scores(trace.layers, each, weighting, "keys")
 
 
 def stack_scores(
     layers: Sequence[LayerTrace],
     each: Float[Tensor, "4 layer batch head query"],
-    tau: float,
+    weighting: Weighting,
     level: Level,
-    renormalised: bool,
 ) -> HeadScores:
     """What :func:`weigh` gave for each layer, with the settings that made it."""
     positional, symbolic, entropy, own = each
@@ -132,37 +154,30 @@ def stack_scores(
         each_own=own,
         visible=torch.stack([layer.visible.sum(-1) for layer in layers]),
         layers=tuple(layer.layer for layer in layers),
-        tau=tau,
+        weighting=weighting,
         level=level,
-        renormalised=renormalised,
     )
 
 
-def check_tau(tau: float) -> None:
-    """Refuses a temperature that is not a number above 0."""
-    if not (tau > 0 and math.isfinite(tau)):
-        raise WhatwhereError(f"tau must be a number above 0, not {tau}; {TAU} is the default.")
-
-
-def _score_layer(layer: LayerTrace, tau: float, renormalised: bool) -> Float[Tensor, "4 batch head query"]:
+def _score_layer(layer: LayerTrace, weighting: Weighting) -> Float[Tensor, "4 batch head query"]:
     """One layer, some inputs at a time so that float64 copies stay small."""
     batch, heads, keys, width = layer.keys.shape
     some = max(1, TILE // (heads * keys * width))
     parts = [
-        torch.stack([_score_query(part, query, tau, renormalised) for query in range(part.queries.shape[2])], -1)
+        torch.stack([_score_query(part, query, weighting) for query in range(part.queries.shape[2])], -1)
         for part in (layer.double(slice(start, start + some)) for start in range(0, batch, some))
     ]
     return torch.cat(parts, 1)
 
 
-def _score_query(layer: LayerTrace, query: int, tau: float, renormalised: bool) -> Float[Tensor, "4 batch head"]:
+def _score_query(layer: LayerTrace, query: int, weighting: Weighting) -> Float[Tensor, "4 batch head"]:
     amplitudes, waves = layer.amplitudes(query), layer.waves(query)
     logits = (amplitudes * waves.T).sum(-1)  # [batch, head, key]: the diagonal of M
 
     def swaps(keys: Int[Tensor, "swappable"]) -> Iterator[Tile]:
         return key_swaps(amplitudes[:, :, keys], waves[:, keys])
 
-    return weigh(layer, query, logits, swaps, tau, renormalised)
+    return weigh(layer, query, logits, swaps, weighting)
 
 
 def weigh(
@@ -170,8 +185,7 @@ def weigh(
     query: int,
     logits: Float[Tensor, "batch head key"],
     swaps: Callable[[Tensor], Iterable[Tile]],
-    tau: float,
-    renormalised: bool,
+    weighting: Weighting,
 ) -> Float[Tensor, "4 batch head"]:
     """Positional, symbolic, entropy and attention to itself, of one query of a layer.
 
@@ -180,16 +194,18 @@ def weigh(
         query: an index into the layer's queries.
         logits: of that query, in float64, on all keys.
         swaps: gives all swaps of the keys that it is called with; keys are then counted among these.
-        tau: see :func:`score`.
-        renormalised: see :func:`score`.
+        weighting: which swaps count, and how much.
     """
     seen = layer.visible[query]
     own = layer.key_positions == layer.query_positions[query]
     log_attention = logits.masked_fill(~seen, -torch.inf).log_softmax(-1)
     attention = log_attention.exp()
     facts = torch.stack([entropy_of(log_attention), (attention * own).sum(-1)])
-    keys = (seen & ~own).nonzero().flatten()  # the definition's permutations leave the query where it is
+    taking_part = seen & ~own  # the definition's permutations leave the query where it is
+    if weighting.among is not None:
+        taking_part &= torch.isin(layer.key_positions, torch.tensor(weighting.among, device=own.device))
+    keys = taking_part.nonzero().flatten()
     if len(keys) < 2:
         return torch.cat([torch.full_like(facts, torch.nan), facts])
-    mass = logits[..., keys].softmax(-1) if renormalised else attention[..., keys]
-    return torch.cat([weighted_cosines(logits[..., keys], mass, tau, swaps(keys)), facts])
+    mass = logits[..., keys].softmax(-1) if weighting.renormalised else attention[..., keys]
+    return torch.cat([weighted_cosines(logits[..., keys], mass, weighting.tau, swaps(keys)), facts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from whatwhere.heads.intervals import bootstrap_interval
 from whatwhere.heads.levels import score_model
 from whatwhere.heads.purity import GAMMAS, check_gamma
 from whatwhere.heads.scores import TAU, HeadScores
-from whatwhere.model.trace import Tokens, Traceable
+from whatwhere.model.trace import Tokens, Traceable, trace
 
 SELF_ATTENDING = 0.5
 """A head that pays its own position more than this attends to itself."""
@@ -120,6 +120,46 @@ def tau_sensitivity(
 ) -> list[HeadScores]:
     """The scores at several temperatures, since the paper does not give its own (erratum E15)."""
     return [score_model(model, tokens, tau, level=level) for tau in taus]
+
+
+@dataclass(frozen=True)
+class WindowScores:
+    """One head on the keys of one window of the input alone."""
+
+    layer: int
+    head: int
+    window: str
+    positional: float
+    symbolic: float
+    attention: float
+    """How much of the head's attention the window gets; scores of a window that gets none say little."""
+
+
+def score_windows(
+    model: Traceable, tokens: Tokens, windows: Mapping[str, Sequence[int]], tau: float = TAU
+) -> list[WindowScores]:
+    """Scores with swaps inside one window at a time, weighed by attention within it.
+
+    A head that looks only at one kind of token follows its contents whenever tokens of two kinds change places, so the
+    paper's score calls it half symbolic even if it counts positions among the tokens that it looks at.
+
+    Args:
+        model: anything with a trace.
+        tokens: ids ``[batch, seq]``.
+        windows: names and positions.
+        tau: temperature of the weights.
+    """
+    with torch.no_grad():
+        attention = trace(model, tokens).attention()[:, :, :, 0].mean(1)  # [layer, head, key]
+    rows = []
+    for name, places in windows.items():
+        scores = score_model(model, tokens, tau, renormalised=True, among=places)
+        mass = attention[..., list(places)].sum(-1)
+        for index, layer in enumerate(scores.layers):
+            for head in range(scores.positional.shape[1]):
+                both = float(scores.positional[index, head]), float(scores.symbolic[index, head])
+                rows.append(WindowScores(layer, head, name, *both, float(mass[index, head])))
+    return sorted(rows, key=lambda row: (row.layer, row.head))
 
 
 def _by_input(each: torch.Tensor) -> np.ndarray:
