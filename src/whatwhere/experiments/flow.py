@@ -123,16 +123,42 @@ def _trained(model: GPTJ, tokens: Int[np.ndarray, "1 seq"], names: tuple[str, ..
 
 
 def _ideal(tokens: Int[np.ndarray, "1 seq"], vocabulary: Vocabulary, hops: int, layers: int) -> tuple[Look, ...]:
+    # Retrieval leaves several copies of a token, all of them right; where the input points there is always one of them.
+    there = goals(tokens, vocabulary)[0]
     looks = []
     for layer in range(layers):
         acts = layer < hops
-        there = goals(tokens, vocabulary)[0] if acts else np.full(tokens.shape[1], -1)
+        moving = vocabulary.points(tokens[0]) & (there >= 0) & acts
         tokens = apply_goal(tokens, vocabulary) if acts else reflexive(tokens)
         function = goal_role(vocabulary) if acts else "reflexive"
         for position, token in enumerate(tokens[0]):
-            key = int(there[position]) if there[position] >= 0 else position
+            key = int(there[position]) if moving[position] else position
             looks.append(Look(layer, position, key, 1.0, 0, vocabulary.names[token], 1.0, function))
     return tuple(looks)
+
+
+def carriers(flow: Flow, looks: tuple[Look, ...]) -> dict[int, int]:
+    """For each pointer of the path, the layer whose look can have brought the answer there.
+
+    It is the latest layer, up to the one after which the answer can be read there for good, that looks at a position to
+    which the answer had been brought before, or where it could be read before. (That may be off the path: other tokens
+    can lead to the same answer.) Pointers without such a look are left out: the strongest key does not tell how the
+    answer came there.
+    """
+    at = {(look.layer, look.position): look for look in looks}
+    brought = {flow.path[-1]: -1}
+    for position in flow.path[-2::-1]:
+        read = [at[layer, position].token == flow.answer for layer in range(flow.layers)]
+        unread = [layer for layer in range(flow.layers) if not read[layer]]
+        arrival = unread[-1] + 1 if unread else 0
+        for layer in range(min(arrival, flow.layers - 1), -1, -1):
+            key = at[layer, position].key
+            readable = layer > 0 and at[layer - 1, key].token == flow.answer
+            if key != position and (readable or brought.get(key, layer) < layer):
+                brought[position] = layer
+                break
+    del brought[flow.path[-1]]
+    return brought
 
 
 def apply_goal(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.ndarray, "n seq"]:

@@ -26,10 +26,10 @@ from whatwhere.experiments.observation import Progress, observe, silent
 from whatwhere.experiments.patching import patch
 from whatwhere.experiments.paths import as_batch, chains, decoys, most_hops
 from whatwhere.experiments.probe import pointers
-from whatwhere.experiments.readout import deliveries, layers_used, moves, readout
+from whatwhere.experiments.readout import Delivery, deliveries, layers_used, moves, readout
 from whatwhere.experiments.results import Results
 from whatwhere.heads.intervals import wilson_interval
-from whatwhere.heads.roles import role_shares
+from whatwhere.heads.roles import RoleShare, role_shares
 from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.letter import LetterTask
@@ -84,7 +84,7 @@ def choose_input(model: GPTJ, text: str | None, hops: int | None, seed: int) -> 
     return drawn[first : first + 1]
 
 
-def mechanism(
+def measure(
     model: GPTJ,
     results: Results,
     *,
@@ -93,7 +93,7 @@ def mechanism(
     shown: Batch | None = None,
     progress: Progress = silent,
 ) -> None:
-    """Measures everything and writes it.
+    """Measures everything and writes it; tables that are there already stay, so that an interrupted run goes on.
 
     Args:
         model: a model that knows its task.
@@ -110,28 +110,38 @@ def mechanism(
     least = INPUTS_PER_PAIR * task.max_hops
     if inputs < least:
         raise WhatwhereError(f"at least {least} inputs were expected (ten for each hop class), and {inputs} arrived.")
+    chosen = choose_input(model, None, None, seed) if shown is None else shown
+    flow(model, task, chosen).save(results.directory / "flow.json")
     batch = task.sample(inputs, seed=seed)
+    if not results.has("pointers"):
+        _watch(model, task, batch, results, seed, progress)
+    if not results.has("verdicts"):
+        ablations = ablate(model, batch, progress)
+        results.write("ablation", ablations)
+        roles, brought = results.read("roles", RoleShare), results.read("deliveries", Delivery)
+        results.write("verdicts", judge(roles, brought, ablations))
+    if not results.has("patching"):
+        results.write("patching", patch(model, task, inputs // INPUTS_PER_PAIR, seed, progress))
+    if not results.has("hops"):
+        results.write("hops", longer_hops(model, task, inputs // task.max_hops, seed, progress))
+
+
+def _watch(model: GPTJ, task: Task, batch: Batch, results: Results, seed: int, progress: Progress) -> None:
+    """The tables that only look on, over the inputs that the model solves."""
     solved = batch[model.predict(batch.tokens) == batch.answers]
     if not len(solved):
         raise WhatwhereError(
-            f"the model solves none of {inputs} inputs, so there is no mechanism to look for; train it further."
+            f"the model solves none of {len(batch)} inputs, so there is no mechanism to look for; train it further."
         )
-    chosen = choose_input(model, None, None, seed) if shown is None else shown
-    flow(model, task, chosen).save(results.directory / "flow.json")
     seen = observe(model, solved.tokens, progress)
-    roles, brought = role_shares(seen.strongest, solved, task.vocabulary), deliveries(seen, solved)
-    results.write("roles", roles)
+    results.write("roles", role_shares(seen.strongest, solved, task.vocabulary))
     results.write("readout", readout(seen, solved))
-    results.write("deliveries", brought)
-    results.write("moves", moves(seen, solved))
+    results.write("deliveries", deliveries(seen, solved))
+    results.write("moves", moves(seen, solved, task.vocabulary))
     results.write("layers_used", layers_used(seen, solved, seed))
-    longest = task.sample(inputs, hops=task.max_hops, seed=seed + 1)
-    results.write("pointers", pointers(observe(model, longest.tokens, progress).at_query, longest, task.vocabulary))
-    ablations = ablate(model, batch, progress)
-    results.write("ablation", ablations)
-    results.write("verdicts", judge(roles, brought, ablations))
-    results.write("patching", patch(model, task, max(1, inputs // INPUTS_PER_PAIR), seed, progress))
-    results.write("hops", longer_hops(model, task, inputs // task.max_hops, seed, progress))
+    longest = task.sample(len(batch), hops=task.max_hops, seed=seed + 1)
+    at_query = observe(model, longest.tokens, progress).at_query
+    results.write("pointers", pointers(at_query, longest, task.vocabulary))
 
 
 def longer_hops(model: GPTJ, task: Task, count: int, seed: int = 0, progress: Progress = silent) -> list[HopAccuracy]:

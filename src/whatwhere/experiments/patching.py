@@ -24,6 +24,7 @@ from whatwhere.experiments.observation import AT_ONCE, Progress, silent
 from whatwhere.experiments.paths import change_one_hop
 from whatwhere.heads.intervals import wilson_interval
 from whatwhere.model.gptj import GPTJ
+from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
 KINDS = ("state", "heads")
@@ -53,27 +54,37 @@ def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress
     """Patches inputs of the most hops, for a change in each of them."""
     hops = task.max_hops
     rows: list[Patch] = []
-    done, total = 0, model.config.layers * hops * (hops + 1) // 2
     for hop in range(1, hops + 1):
         plain, changed = change_one_hop(task, task.sample(2 * pairs, hops=hops, seed=seed + hop), hop, seed)
         solved = (model.predict(plain.tokens) == plain.answers) & (model.predict(changed.tokens) == changed.answers)
         plain, changed = plain[solved][:pairs], changed[solved][:pairs]
         same_hops = int((plain.hops == changed.hops).sum())
-        flips = np.zeros((len(KINDS), model.config.layers, hop), np.int64)
-        for number, part in enumerate(chunks(len(plain), AT_ONCE)):
-            ours, theirs = record(model, plain.tokens[part]), record(model, changed.tokens[part])
-            for layer in range(model.config.layers):
-                for position in range(hop):
-                    at = torch.as_tensor(plain.paths[part, position]).long()
-                    flips[:, layer, position] += _flips(model, ours, theirs, layer, at, changed.answers[part])
-                    if number == 0:
-                        done += 1
-                        progress("patching activations", done, total)
+        flips = count_flips(model, plain, changed, hop)
         for (kind, layer, position), hits in np.ndenumerate(flips):
             share = int(hits) / len(plain) if len(plain) else float("nan")
             ends = wilson_interval(int(hits), len(plain))
             rows.append(Patch(hops, hop, KINDS[kind], layer, position, share, *ends, len(plain), same_hops))
+        progress("patching activations", hop * (hop + 1), hops * (hops + 1))
     return rows
+
+
+def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "kind layer position"]:
+    """How many answers to ``plain`` become those of ``changed``, for each place that is patched.
+
+    Args:
+        model: the model.
+        plain: the inputs that it runs on.
+        changed: the inputs that the patches come from, with the answers to look for.
+        positions: steps of the path to patch: p_0 .. p_(positions-1).
+    """
+    flips = np.zeros((len(KINDS), model.config.layers, positions), np.int64)
+    for part in chunks(len(plain), AT_ONCE):
+        ours, theirs = record(model, plain.tokens[part]), record(model, changed.tokens[part])
+        for layer in range(model.config.layers):
+            for position in range(positions):
+                at = torch.as_tensor(plain.paths[part, position]).long()
+                flips[:, layer, position] += _flips(model, ours, theirs, layer, at, changed.answers[part])
+    return flips
 
 
 Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]

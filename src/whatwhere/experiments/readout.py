@@ -20,10 +20,9 @@ from jaxtyping import Bool, Int
 
 from whatwhere.experiments.observation import Observation
 from whatwhere.heads.intervals import bootstrap_interval, wilson_interval
+from whatwhere.heads.roles import NOWHERE, hops_nearer
 from whatwhere.tasks.batch import Batch
-
-NOWHERE = -1
-"""As hops moved: the strongest key was no position of the path."""
+from whatwhere.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,12 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Move:
-    """Of the answers that arrive in a layer: the share for which a head looked so many hops ahead."""
+    """Of the answers that arrive in a layer: the share for which a head looked so many hops nearer to it."""
 
     layer: int
     head: int
     hops_moved: int
-    """1 is what the paper's functions do, more is a shortcut, 0 is itself; :data:`NOWHERE` is off the path."""
+    """1 is what the paper's functions do, more is a shortcut, 0 is itself; -1 leads elsewhere."""
     share: float
     low: float
     high: float
@@ -129,21 +128,16 @@ def deliveries(seen: Observation, batch: Batch) -> list[Delivery]:
     return rows
 
 
-def moves(seen: Observation, batch: Batch) -> list[Move]:
-    """How many hops ahead of each position the strongest key stood in the layer in which the answer arrived there."""
+def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]:
+    """How many hops nearer to the answer the strongest key stood, in the layer in which the answer arrived."""
     arrived = arrivals(seen, batch)
-    most = int(batch.hops.max())
+    nearer = hops_nearer(seen.strongest, batch.tokens, vocabulary)  # [layer, n, head, seq]
+    kinds = (*range(int(batch.hops.max()) + 1), NOWHERE)
     rows = []
     for layer in range(seen.layers):
         inputs, positions = np.nonzero(arrived == layer)
-        if not len(inputs):
-            continue
-        paths = batch.paths[inputs]
-        query = paths[np.arange(len(inputs)), positions]
-        for head in range(seen.strongest.shape[2]):
-            here = paths == seen.strongest[layer, inputs, head, query][:, None]  # [arrival, visited]
-            moved = np.where(here.any(1), here.argmax(1) - positions, NOWHERE)
-            rows += [Move(layer, head, hops, *_share(moved == hops)) for hops in (*range(most + 1), NOWHERE)]
+        for head, moved in enumerate(nearer[layer, inputs, :, batch.paths[inputs, positions]].T):
+            rows += [Move(layer, head, hops, *_share(moved == hops)) for hops in kinds]
     return rows
 
 

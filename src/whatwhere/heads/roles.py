@@ -5,7 +5,8 @@ the answer: p_r is h - r away, and this *distance* decides which layer can bring
 
 - ``index`` or ``retrieval``: the strongest key is where Index (number task) or Retrieval (letter task) would look, one
   hop ahead;
-- ``beyond``: it is a position of the path two or more hops ahead, where the paper's functions never look;
+- ``alike``: it is another position that leads to the same answer and is as near to it as the one pointed at;
+- ``beyond``: it leads to the same answer and is nearer by two or more hops, where the paper's functions never look;
 - ``itself`` (Reflexive) and ``previous``: the query's own position, and the one before it;
 - ``elsewhere``: none of these.
 
@@ -27,6 +28,9 @@ from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, Vocab
 
 ANY = 0
 """Stands for every distance together; the positions of one input then count one by one."""
+
+NOWHERE = -1
+"""As hops nearer: the key does not lead to the query's answer (and no key that does can be further from it)."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,30 @@ def goals(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.nd
     return np.where(vocabulary.points(tokens) & (there < own), np.maximum(there, -1), -1)
 
 
+def destinations(
+    tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
+) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
+    """Where the chain of pointers from each position ends, and after how many hops; -1 and -1 if it leads nowhere."""
+    there = goals(tokens, vocabulary)
+    place = np.tile(np.arange(tokens.shape[1]), (len(tokens), 1))
+    hops = np.zeros_like(place)
+    while (moving := (ahead := np.take_along_axis(there, place, 1)) >= 0).any():
+        place = np.where(moving, ahead, place)
+        hops += moving
+    answered = ~vocabulary.points(np.take_along_axis(tokens, place, 1))
+    return np.where(answered, place, -1), np.where(answered, hops, -1)
+
+
+def hops_nearer(
+    strongest: Int[np.ndarray, "layer n head seq"], tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
+) -> Int[np.ndarray, "layer n head seq"]:
+    """How many hops nearer to its answer than a query its strongest key is; :data:`NOWHERE` if it leads elsewhere."""
+    ends, hops = destinations(tokens, vocabulary)
+    rows = np.arange(len(tokens))[:, None, None]
+    same = (ends[rows, strongest] == ends[:, None]) & (ends[:, None] >= 0)
+    return np.where(same, hops[:, None] - hops[rows, strongest], NOWHERE)
+
+
 def role_shares(
     strongest: Int[np.ndarray, "layer n head seq"], batch: Batch, vocabulary: Vocabulary
 ) -> list[RoleShare]:
@@ -79,6 +107,7 @@ def role_shares(
     if not len(batch):
         raise WhatwhereError("roles were asked for, and there is no input to count on (did the model solve none?).")
     there = goals(batch.tokens, vocabulary)
+    nearer = hops_nearer(strongest, batch.tokens, vocabulary)
     rows: list[RoleShare] = []
     distances = range(1, int(batch.hops.max()) + 1)
     for queries in ("path", "last"):
@@ -86,7 +115,7 @@ def role_shares(
         for distance in distances:
             (inputs,) = np.nonzero(batch.hops >= distance if queries == "path" else batch.hops == distance)
             if len(inputs):
-                roles = _roles(strongest, batch, there, inputs, distance, goal_role(vocabulary))
+                roles = _roles(strongest, nearer, batch, there, inputs, distance, goal_role(vocabulary))
                 found.append(roles)
                 rows += _rows(roles, queries, distance)
         pooled = {role: np.concatenate([roles[role] for roles in found], 1) for role in found[0]}
@@ -96,6 +125,7 @@ def role_shares(
 
 def _roles(
     strongest: Int[np.ndarray, "layer n head seq"],
+    nearer: Int[np.ndarray, "layer n head seq"],
     batch: Batch,
     there: Int[np.ndarray, "n seq"],
     inputs: Int[np.ndarray, "chosen"],
@@ -103,18 +133,16 @@ def _roles(
     goal: str,
 ) -> dict[str, Bool[np.ndarray, "layer chosen head"]]:
     """Which role the strongest key of the pointer at this distance plays, in each layer, input and head."""
-    step = batch.hops[inputs] - distance  # the pointer is p_step
-    paths = batch.paths[inputs]
-    query = np.take_along_axis(paths, step[:, None], 1)[:, 0]
+    query = batch.paths[inputs, batch.hops[inputs] - distance]
     keys = strongest[:, inputs, :, query].transpose(1, 0, 2)  # [chosen, layer, head] -> [layer, chosen, head]
-    ahead = np.arange(paths.shape[1]) >= step[:, None] + 2
-    beyond = ((keys[..., None] == paths[:, None]) & ahead[:, None]).any(-1)
-    own = query[:, None]
+    ahead = nearer[:, inputs, :, query].transpose(1, 0, 2)
+    at_goal = keys == there[inputs, query][:, None]
     roles = {
-        goal: keys == there[inputs, query][:, None],
-        "beyond": beyond,
-        "itself": keys == own,
-        "previous": keys == own - 1,
+        goal: at_goal,
+        "alike": (ahead == 1) & ~at_goal,
+        "beyond": ahead >= 2,
+        "itself": keys == query[:, None],
+        "previous": keys == query[:, None] - 1,
     }
     return roles | {"elsewhere": ~np.logical_or.reduce(list(roles.values()))}
 
