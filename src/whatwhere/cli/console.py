@@ -6,9 +6,10 @@ So ``whatwhere ... --json > file`` always holds the result and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -20,6 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -38,6 +40,19 @@ def note(message: str) -> None:
 def print_json(result: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout; undefined numbers become null, as JSON has no NaN."""
     print(json.dumps(_finite(result), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def table(*columns: str, left: Sequence[str] = ()) -> Table:
+    """A table narrow enough for 80 columns; numbers to the right, the columns named in ``left`` to the left."""
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for name in columns:
+        made.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    return made
+
+
+def remark(text: str) -> None:
+    """Prints an explanation below a result."""
+    out.print(text, style="dim", markup=False)
 
 
 def progress() -> Progress:

@@ -22,7 +22,7 @@ class BreakRow:
     """The length at which a share of inputs falls below a threshold."""
 
     what: str
-    """``accuracy``; ``chain margin``, ``chain mass`` (all working cells of the path); ``margin``, ``mass`` (one cell)."""
+    """``accuracy``; ``chain margin``, ``chain mass`` (all working cells of a path); ``margin``, ``mass`` (one cell)."""
     source: str
     """``measured`` at each length, or ``foretold`` from the training length alone."""
     hop: int

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import read_csv, read_json, write_csv, write_json
+from whatwhere.tasks.task import Task
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,6 +28,20 @@ def analysis_directory(model: str, out: Path | None) -> Path:
         return out
     path = Path(model)
     return path if path.is_dir() else Path(f"analysis-{path.stem}")
+
+
+def task_of(model: GPTJ, name: str) -> Task:
+    """The task that a model was trained on.
+
+    Raises:
+        WhatwhereError: it does not say.
+    """
+    if model.task is None:
+        raise WhatwhereError(
+            f"a model that was trained on the number or letter task was expected, and {name} does not say its task. "
+            "Train one with: whatwhere train number --out RUN"
+        )
+    return model.task
 
 
 def fingerprint(model: GPTJ) -> str:
