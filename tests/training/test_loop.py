@@ -15,7 +15,7 @@ from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import load_tensors
 from whatwhere.training import loop
-from whatwhere.training.config import Schedule, Settling, TrainingConfig
+from whatwhere.training.config import Learned, Schedule, TrainingConfig
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.loop import Progress, train
 from whatwhere.training.run import Run
@@ -165,10 +165,10 @@ def test_an_epoch_visits_every_sequence_once(config: TrainingConfig, tmp_path: P
     assert not torch.equal(seen[:size], seen[size:])
 
 
-def test_a_settled_run_lets_go_early(tmp_path: Path, config: TrainingConfig):
-    easy = Settling(accuracy=0.0, evaluations=2, drift=1.0)
+def test_a_run_that_has_learned_lets_go_early(tmp_path: Path, config: TrainingConfig):
+    easy = Learned(accuracy=0.0, evaluations=2)
     run = Run(tmp_path / "run")
-    run.create(replace(config, settling=easy, schedule=Schedule(1e-3, 4, 4, 400, 4), checkpoints=100))
+    run.create(replace(config, learned=easy, schedule=Schedule(1e-3, 4, 4, 400, 4), checkpoints=100))
     phases = []
     train(run, lambda progress: phases.append((progress.step, progress.phase)))
     assert phases[-1][1] == "decay"

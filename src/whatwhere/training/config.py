@@ -15,10 +15,12 @@ from whatwhere.training.device import Device
 
 @dataclass(frozen=True)
 class Schedule:
-    """Learning rate and length: warm up, hold until the task is learned and the heads have settled, then let go.
+    """Learning rate and length: warm up, hold until the task is learned, then let go until the heads have settled.
 
     The rate rises over ``warmup`` steps, stays at its peak for at least ``hold`` and at most ``hold_at_most`` steps,
-    and falls to 0 over ``decay`` steps. Holding ends early once the run has settled (:class:`Settling`).
+    and falls to 0 over ``decay`` steps. Holding ends early once the task is learned (:class:`Learned`). While the rate
+    is held, layers that nothing depends on keep moving; as it falls, every head comes to rest (column ``drift`` of the
+    metrics).
     """
 
     peak: float
@@ -38,7 +40,7 @@ class Schedule:
 
     @property
     def longest(self) -> int:
-        """The number of steps if the run never settles."""
+        """The number of steps if the task is never learned."""
         return self.warmup + self.hold_at_most + self.decay
 
     def rate(self, step: int, decay_from: int | None) -> float:
@@ -56,15 +58,13 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Settling:
-    """When a run has learned its task and its heads no longer move."""
+class Learned:
+    """When a run has learned its task."""
 
     accuracy: float = 0.99
     """Every hop class must reach this on the validation sequences ..."""
     evaluations: int = 3
-    """... this many times in a row ..."""
-    drift: float = 0.02
-    """... while no layer's attention at the last query moved by more than this (mean total variation) in between."""
+    """... this many times in a row."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class TrainingConfig:
     betas: tuple[float, float] = (0.9, 0.98)
     clip: float = 1.0
     """The largest norm of a gradient."""
-    settling: Settling = field(default_factory=Settling)
+    learned: Learned = field(default_factory=Learned)
     checkpoints: int = 60
     """How many models are kept if the run goes to its longest: see :func:`checkpoint_steps`."""
     validation: int = 800
@@ -128,7 +128,7 @@ class TrainingConfig:
             values["task"] = task_from_dict(values["task"])
             values["model"] = ModelConfig.from_dict(values["model"])
             values["schedule"] = Schedule(**values["schedule"])
-            values["settling"] = Settling(**values["settling"])
+            values["learned"] = Learned(**values["learned"])
             values["betas"] = tuple(values["betas"])
             return cls(**values)
         except KeyError as error:

@@ -60,7 +60,7 @@ class Counters:
     seconds: float = 0.0
     """Time spent in training steps, over all sittings."""
     held: int = 0
-    """Evaluations in a row at which the run had settled."""
+    """Evaluations in a row at which every hop class was learned."""
     decay_from: int | None = None
     """The last step at the peak rate, once known."""
     loss_sum: float = 0.0
@@ -192,15 +192,14 @@ class _Training:
         return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
 
     def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Measures, decides whether the run has settled, keeps the model and the line of the metrics."""
+        """Measures, decides whether the task is learned, keeps the model and the line of the metrics."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
         attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
         moved = drift(self.attention, attention)
         self.attention = attention
-        counters, schedule, settling = self.counters, self.config.schedule, self.config.settling
-        settled = min(by_hop) >= settling.accuracy and moved <= settling.drift
-        counters.held = counters.held + 1 if settled else 0
-        held_long = self.step >= schedule.warmup + schedule.hold and counters.held >= settling.evaluations
+        counters, schedule, learned = self.counters, self.config.schedule, self.config.learned
+        counters.held = counters.held + 1 if min(by_hop) >= learned.accuracy else 0
+        held_long = self.step >= schedule.warmup + schedule.hold and counters.held >= learned.evaluations
         out_of_time = self.step >= schedule.warmup + schedule.hold_at_most
         if counters.decay_from is None and (held_long or out_of_time):
             counters.decay_from = self.step

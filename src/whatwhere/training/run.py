@@ -39,7 +39,7 @@ class State:
     arrays: dict[str, np.ndarray]
     """Weights (``model.``), moments (``adam.``) and the generator's state (``generator``)."""
     counters: dict[str, Any]
-    """Small facts: seconds so far, settled evaluations, where decay began."""
+    """Small facts: seconds so far, evaluations at which all was learned, where decay began."""
 
 
 class Run:
