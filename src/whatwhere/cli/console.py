@@ -44,7 +44,7 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 def table(*columns: str, left: Sequence[str] = ()) -> Table:
     """A table narrow enough for 80 columns; numbers to the right, the columns named in ``left`` to the left."""
-    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for name in columns:
         made.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     return made

@@ -115,20 +115,24 @@ def _print_planes(results: Results) -> None:
     if results.has("queries"):
         console.out.print("\nIndex geometry in the dominant plane")
         table = console.table(
-            "layer", "ID", "keys", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at"
+            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at"
         )
+        clearest: dict[tuple[int, int], QueryTurn] = {}
         for row in results.read("queries", QueryTurn):
-            alignments = [f"{keys[row.layer, row.head, of].alignment:.2f}" for of in ("all", "target", "pointers")]
-            aim = "target" if row.aim_target > row.aim_pointers else "pointers"
+            at = row.layer, row.head
+            if at not in clearest or row.agreement > clearest[at].agreement:
+                clearest[at] = row
+        for at, row in clearest.items():
             table.add_row(
-                str(row.layer), str(row.plane), *alignments, row.integers, f"{row.slope:.2f}",
-                f"{row.slope_low:.2f} {row.slope_high:.2f}", f"{row.predicted:.2f}", f"{row.r2:.2f}",
-                f"{row.agreement:.2f}", aim,
+                str(row.layer), str(row.plane), *(f"{keys[*at, of].alignment:.2f}" for of in ("target", "pointers")),
+                row.integers, f"{row.slope:.2f}", f"{row.slope_low:.2f} {row.slope_high:.2f}", f"{row.predicted:.2f}",
+                f"{row.r2:.2f}", f"{row.agreement:.2f}", "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip
         console.out.print(table)
         console.remark(
-            "keys, target, pointers: alignment of all keys and of each group (1: all point the same way). slope: of "
-            "the query's angle per integer, theory -frequency. agree: 1 if queries turn as in T_Index."
+            "target, pointers: alignment of these keys (1: all point the same way). slope: of the query's angle per "
+            "integer; theory: -frequency. agree: 1 if queries turn as in T_Index. Of each layer the range of integers "
+            "that agrees best; all are in queries.csv."
         )
     if results.has("matching"):
         console.out.print("\nRetrieval geometry in the dominant plane")
@@ -149,17 +153,22 @@ def _print_gating(results: Results) -> None:
     hops = sorted({row.hop for row in rows if row.hop})
     console.out.print("\nAccuracy with frequencies closed")
     table = console.table("", "layers", *(f"{hop} hop{'s' * (hop > 1)}" for hop in hops), "mean", "95 %", left=("",))
-    for name in dict.fromkeys(row.variation for row in rows):
+    for name in dict.fromkeys(row.variation for row in rows if not row.variation[0].isdigit()):
         here = {row.hop: row for row in rows if row.variation == name}
         mean = here[0]
-        what = name.split(" in ")[0] + (
-            f" ({mean.first}-{mean.last})" if "closed" in name and name[0].isalpha() else ""
-        )
+        what = name.split(" in ")[0] + (f" ({mean.first}-{mean.last})" if mean.first and "only" not in name else "")
         table.add_row(
             what, mean.layers, *(f"{here[hop].accuracy:.2f}" for hop in hops), f"{mean.accuracy:.3f}",
             f"{mean.low:.3f}-{mean.high:.3f}",
         )  # fmt: skip
     console.out.print(table)
     console.remark(
-        "In brackets: the closed IDs. fast: a whole turn or more within the training length; slow: 1/20 or less."
+        "In brackets: the closed IDs. fast: a whole turn or more within the training length; slow: below 1/20 of one."
     )
+    sliding = [row for row in rows if row.variation[0].isdigit() and row.hop == 0]
+    if sliding:
+        worst = min(sliding, key=lambda row: row.accuracy)
+        console.out.print(
+            f"A band of {worst.closed} neighbouring IDs closed in all layers leaves accuracy at {worst.accuracy:.3f} "
+            f"({worst.low:.3f}-{worst.high:.3f}, {worst.inputs} inputs) or above; lowest for {worst.first}-{worst.last}."
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,8 @@ import typer
 from whatwhere.cli import console
 
 if TYPE_CHECKING:
-    from whatwhere.experiments.length import LengthPlan
+    from whatwhere.experiments.breaks import BreakRow
+    from whatwhere.experiments.length import LengthAccuracy, LengthPlan
     from whatwhere.experiments.results import Results
 
 
@@ -145,44 +147,44 @@ def _print(model: str, results: Results) -> None:
         table = console.table("", *map(str, lengths), left=("",))
         for name in dict.fromkeys(row.variation for row in changed):
             here = {row.length: row for row in changed if row.variation == name}
-            table.add_row(
-                name,
-                *(
-                    f"{here[n].accuracy:.2f} ±{(here[n].high - here[n].low) / 2:.2f}" if n in here else ""
-                    for n in lengths
-                ),
-            )
+            table.add_row(name, *(_with_width(here[n]) if n in here else "" for n in lengths))
         console.out.print(table)
+
+
+def _with_width(row: LengthAccuracy) -> str:
+    """A share and half the width of its interval, short enough for six columns."""
+    return f"{row.accuracy:.2f}±{f'{(row.high - row.low) / 2:.2f}'.removeprefix('0')}"
 
 
 def _print_breaks(results: Results) -> None:
     from whatwhere.experiments.breaks import BreakRow
+    from whatwhere.experiments.hop_tables import WORKING
 
-    rows = results.read("breaks", BreakRow)
-    console.out.print("\nLengths at which a share of inputs falls below 0.9 and one half")
-    table = console.table("", "below 0.9", "below 0.5", "95 %", left=("",))
-    for what, hop, source, *cell in dict.fromkeys(
-        (row.what, row.hop, row.source, row.layer, row.head, row.to_go, row.jump) for row in rows
-    ):
-        if hop:
-            continue  # hop classes are in the file; here stand the means
-        high, half = (
-            row
-            for row in rows
-            if (row.what, row.hop, row.source, row.layer, row.head, row.to_go, row.jump) == (what, hop, source, *cell)
-        )
-        layer, head, to_go, jump = cell
-        name = f"layer {layer}.{head}, {to_go} to go, jump {jump}: {what}" if layer >= 0 else what
-        table.add_row(
-            name if what == "accuracy" else f"{name}, {source}", _length(high.length, high.longest),
-            _length(half.length, half.longest), f"{_length(half.low, half.longest)}-{_length(half.high, half.longest)}",
-        )  # fmt: skip
+    rows = [row for row in results.read("breaks", BreakRow) if row.hop == 0]
+    console.out.print("\nLengths at which fewer than 0.9 or half of the inputs are right")
+    table = console.table("", "0.9", "0.5", "95 %", "foretold", "margin", "foretold", left=("",))
+    for what, first, half in ((row.what, row, after) for row, after in pairwise(rows)):
+        if half.threshold != 0.5 or first.source != "measured" or what not in ("accuracy", "chain mass", "mass"):
+            continue
+        margin = what.replace("mass", "margin")
+        beside = [(what, "foretold"), (margin, "measured"), (margin, "foretold")] if what != "accuracy" else []
+        cells = [
+            next((_length(row) for row in rows if (row.what, row.source, row.place) == (*at, half.place)
+                  and row.threshold == 0.5), "")
+            for at in beside
+        ]  # fmt: skip
+        hop = f"layer {half.layer}.{half.head}, {half.to_go} to go, jump {half.jump}"
+        name = {"accuracy": "accuracy", "chain mass": "all hops hold"}.get(what, hop)
+        ends = f"{_length(half, half.low)}-{_length(half, half.high)}"
+        table.add_row(name, _length(first), _length(half), ends, *cells)
     console.out.print(table)
     console.remark(
-        "margin: the right key leads; mass: it has more than half of the attention. chain: so do all hops of the path "
-        "that the heads do at the training length. foretold: from inputs of the training length alone."
+        "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: "
+        f"those that heads do at the training length (mean attention {WORKING} or more). foretold: below one half, "
+        "from inputs of the training length alone. Hop classes and intervals: breaks.csv."
     )
 
 
-def _length(length: float, longest: int) -> str:
-    return f">{longest}" if math.isinf(length) else f"{length:.0f}"
+def _length(row: BreakRow, length: float | None = None) -> str:
+    shown = row.length if length is None else length
+    return f">{row.longest}" if math.isinf(shown) else f"{shown:.0f}"

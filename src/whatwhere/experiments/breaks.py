@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whatwhere.experiments.hop_strength import Cell
 from whatwhere.experiments.hop_tables import ChainRow, HopRow, working_cells
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class BreakRow:
     high: float
     longest: int
     """The longest length measured."""
+
+    @property
+    def place(self) -> Cell:
+        """The cell that it speaks of; the same for all that speak of none."""
+        return self.layer, self.head, self.to_go, self.jump
 
 
 def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float:
@@ -81,9 +87,7 @@ def break_rows(
     return rows
 
 
-def _breaks(
-    what: str, source: str, hop: int, cell: tuple[int, int, int, int], points: Sequence[Point]
-) -> list[BreakRow]:
+def _breaks(what: str, source: str, hop: int, cell: Cell, points: Sequence[Point]) -> list[BreakRow]:
     if not points:
         return []
     longest = max(point[0] for point in points)

@@ -57,7 +57,12 @@ def draw_heatmap(results: Results) -> list[Path]:
         quoted = [(row.paper_id, at) for at, row in enumerate(table) if row.paper_id]
         if quoted:
             axes.plot(
-                *zip(*quoted, strict=True), "D", markerfacecolor="none", markeredgecolor="#1f3b73", label="the paper's"
+                *zip(*quoted, strict=True),
+                "D",
+                markerfacecolor="none",
+                markeredgecolor="#0072b2",
+                markeredgewidth=1.5,
+                label="the paper's",
             )
         axes.grid(False)
         axes.set_yticks(rows, [f"{layer}" if head == 0 else f"{layer}.{head}" for layer, head in heads])
@@ -119,7 +124,7 @@ def draw_gating(results: Results) -> list[Path]:
             )  # fmt: skip
         width = max((row.closed for row in sliding), default=0)
         left.set(ylim=(-0.03, 1.05), xlabel=f"middle of the {width} closed IDs (1 fastest)", ylabel="accuracy")
-        left.set_title(f"{task} task: a sliding band closed in all layers ({rows[0].inputs} inputs per class)")
+        left.set_title(f"{task} task: a sliding band closed ({rows[0].inputs} inputs per class)")
         left.legend()
         places = np.arange(len(named))
         right.barh(places, [row.accuracy for row in named], color=TASK[task], alpha=0.75)
@@ -164,12 +169,12 @@ def _construction(axes: Axes, task: str, frequency: float, names: list[str]) -> 
     if task == "number":
         queries = {name: up - int(name) * frequency for name in names}
         axes.set_title(f"A. construction T_Index\n$\\theta$ = {frequency:.3g}, every key = v")
-        keys = [up]
+        keys = {"v": up}
     else:
         queries = {name: up + index * 2 * math.pi / len(names) for index, name in enumerate(names)}
         axes.set_title("A. construction T_Retrieval\nan angle for each letter")
-        keys = list(queries.values())
-    rows = [PlaneVector(0, 0, 1, "key", "v", math.cos(a), math.sin(a), 1) for a in keys]
+        keys = queries
+    rows = [PlaneVector(0, 0, 1, "key", name, math.cos(a), math.sin(a), 1) for name, a in keys.items()]
     rows += [PlaneVector(0, 0, 1, "query", name, math.cos(a), math.sin(a), 1) for name, a in queries.items()]
     _trained(axes, task, rows)
 

@@ -171,7 +171,7 @@ def _ticks(axes: Axes, lengths: Sequence[int]) -> None:
     """Ticks at measured lengths, leaving out those too near for their labels."""
     kept: list[int] = []
     for length in sorted(set(lengths)):
-        if not kept or length >= 1.35 * kept[-1]:
+        if not kept or length >= 1.45 * kept[-1]:
             kept.append(length)
     axes.set_xticks(kept, [str(length) for length in kept])
     axes.minorticks_off()
