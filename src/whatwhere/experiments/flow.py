@@ -1,7 +1,7 @@
 """Information flow on one input (Figure 3): where each position looks in each layer, and when the answer stands there.
 
 Beside the trained model stands the paper's ideal: Index or Retrieval for as many layers as the input has hops, then
-Reflexive (Section 3.2), with the same rows and columns.
+Reflexive (Section 3.2), with the same rows and columns. With fewer layers than hops it does not get to the answer.
 """
 
 from __future__ import annotations
@@ -92,10 +92,6 @@ def flow(model: GPTJ, task: Task, batch: Batch) -> Flow:
     names = task.vocabulary.names
     hops = int(batch.hops[0])
     layers = model.config.layers
-    if hops > layers:
-        raise WhatwhereError(
-            f"this input has {hops} hops, and the ideal functions need as many layers; there are {layers}."
-        )
     return Flow(
         task=task.name,
         tokens=tuple(names[token] for token in tokens[0]),
@@ -149,9 +145,10 @@ def carriers(flow: Flow, looks: tuple[Look, ...]) -> dict[int, int]:
     brought = {flow.path[-1]: -1}
     for position in flow.path[-2::-1]:
         read = [at[layer, position].token == flow.answer for layer in range(flow.layers)]
-        unread = [layer for layer in range(flow.layers) if not read[layer]]
-        arrival = unread[-1] + 1 if unread else 0
-        for layer in range(min(arrival, flow.layers - 1), -1, -1):
+        if not read[-1]:
+            continue  # it never comes
+        arrival = max((layer + 1 for layer in range(flow.layers) if not read[layer]), default=0)
+        for layer in range(arrival, -1, -1):
             key = at[layer, position].key
             readable = layer > 0 and at[layer - 1, key].token == flow.answer
             if key != position and (readable or brought.get(key, layer) < layer):

@@ -46,7 +46,8 @@ class HopAccuracy:
     """The accuracy at one hop count, trained on or not."""
 
     hops: int
-    trained: bool
+    trained_up_to: int
+    """The largest hop class of training."""
     accuracy: float
     low: float
     high: float
@@ -153,6 +154,6 @@ def longer_hops(model: GPTJ, task: Task, count: int, seed: int = 0, progress: Pr
         right = int(np.sum(model.predict(batch.tokens) == batch.answers))
         alike = 1 + decoys(task, hops) if isinstance(task, LetterTask) else task.target
         ends = wilson_interval(right, count)
-        rows.append(HopAccuracy(hops, hops <= task.max_hops, right / count, *ends, count, 1 / alike))
+        rows.append(HopAccuracy(hops, task.max_hops, right / count, *ends, count, 1 / alike))
         progress("trying longer chains", hops, most)
     return rows

@@ -14,10 +14,11 @@ from whatwhere.report.style import NEUTRAL, PALE, TASK, save_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WINDOW = "#f1f1f1"
-ROW, COLUMN, MARGIN = 0.36, 0.50, 1.9
-"""Inches."""
+ROW, COLUMN, MARGIN, LEGEND = 0.36, 0.50, 1.9, 8.5
+"""Inches: a layer, a token, what stands beside them, and the least width that the legend needs."""
 FUNCTIONS = {"index": "Index", "retrieval": "Retrieval", "reflexive": "Reflexive"}
 
 
@@ -26,7 +27,7 @@ def draw_flow(flow: Flow, path: Path) -> list[Path]:
     from matplotlib import pyplot
 
     with style():
-        size = (COLUMN * len(flow.tokens) + MARGIN, 2 * ROW * (flow.layers + 2.6) + 0.9)
+        size = (max(LEGEND, COLUMN * len(flow.tokens) + MARGIN), 2 * ROW * (flow.layers + 2.6) + 0.9)
         figure, panels = pyplot.subplots(2, 1, figsize=size, sharex=True)
         hops = len(flow.path) - 1
         verdict = "" if flow.predicted == flow.answer else f"; the model says {flow.predicted}"
@@ -36,7 +37,7 @@ def draw_flow(flow: Flow, path: Path) -> list[Path]:
         )  # fmt: skip
         _panel(panels[0], flow, flow.trained, "Trained model")
         _panel(panels[1], flow, flow.ideal, "Ideal functions")
-        _legend(panels[1], TASK[flow.task])
+        _legend(figure, TASK[flow.task])
         return save_figure(figure, path)
 
 
@@ -109,7 +110,7 @@ def _token(axes: Axes, row: int, position: int, token: str, on_path: bool, answe
     )
 
 
-def _legend(axes: Axes, colour: str) -> None:
+def _legend(figure: Figure, colour: str) -> None:
     from matplotlib.lines import Line2D
 
     entries = [
@@ -118,4 +119,4 @@ def _legend(axes: Axes, colour: str) -> None:
         Line2D([], [], color=NEUTRAL, linewidth=1, alpha=0.6, label="strongest attention (darker: more of it)"),
         Line2D([], [], marker="s", linestyle="", color=PALE, markersize=9, label="target window"),
     ]
-    axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=4, fontsize=7.5)
+    figure.legend(handles=entries, loc="outside lower center", ncols=4, fontsize=7.5)

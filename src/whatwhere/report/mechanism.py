@@ -98,7 +98,7 @@ def draw_overview(tables: Tables, path: Path) -> list[Path]:
         _heat(panels[0, 3], tables.moves, _moved, _head, "hops nearer at arrival", colour)
         title = "accuracy, head mean-ablated"
         _heat(panels[1, 0], tables.ablation, lambda r: f"hops {r.hops}", _head, title, colour, lambda r: r.after)
-        _heat(panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patching carries hop {most}", colour)
+        _heat(panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patched state carries hop {most}", colour)
         _draw_layers_used(panels[1, 2], tables.layers_used, colour)
         _draw_hops(panels[1, 3], tables.hops, most, colour)
         return save_figure(figure, path)
