@@ -40,6 +40,12 @@ def test_a_checkpoint_that_does_not_exist_is_refused(run: Run):
         run.load(23)
 
 
+def test_a_run_knows_when_it_has_ended(run: Run):
+    assert not run.ended
+    train(run)
+    assert run.ended
+
+
 def test_damaged_metrics_are_refused(run: Run):
     run.metrics_path.write_text("step,loss,accuracy\n1,x,0\n")
     with pytest.raises(WhatwhereError, match="is damaged"):

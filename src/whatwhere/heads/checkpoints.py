@@ -44,7 +44,7 @@ def score_run(
         raise WhatwhereError(f"{run.directory} has no checkpoints to score yet; train it first, or wait with --follow.")
     done = _kept(run.scores_path, settings, force)
     while True:
-        last_round = not follow or _ended(run)  # asked before looking, so that the last checkpoint is not missed
+        last_round = not follow or run.ended  # asked before looking, so that the last checkpoint is not missed
         scored = _score_waiting(run, tokens, settings, done, observer)
         if last_round:
             return read_history(run.scores_path)
@@ -88,11 +88,3 @@ def _kept(path: Path, settings: Settings, force: bool) -> dict[int, list[Row]]:
         )
     return read_rows(path)
 
-
-def _ended(run: Run) -> bool:
-    """Whether training has reached its last step, which is known once the learning rate falls."""
-    state, _ = run.latest_state()
-    if state is None:
-        return False
-    schedule, begun = run.config.schedule, state.counters["decay_from"]
-    return state.step >= (schedule.longest if begun is None else begun + schedule.decay)

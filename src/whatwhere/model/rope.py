@@ -53,7 +53,7 @@ def interleaved_to_half(width: int, rotary: int) -> Tensor:
         rotary: how many of them, from the first, are rotated.
     """
     order = torch.arange(width)
-    order[:rotary] = torch.cat([torch.arange(0, rotary, 2), torch.arange(1, rotary, 2)])
+    order[:rotary] = torch.arange(rotary).unflatten(0, (rotary // 2, 2)).t().flatten()
     return order
 
 
@@ -74,8 +74,8 @@ class Rotation:
         """The rotated coordinates by plane: entry ``[..., k, :]`` is the vector in plane k."""
         rotated = x[..., : self.width]
         if self.layout == "interleaved":
-            return rotated.unflatten(-1, (-1, 2))
-        return rotated.unflatten(-1, (2, -1)).transpose(-1, -2)
+            return rotated.unflatten(-1, (self.width // 2, 2))
+        return rotated.unflatten(-1, (2, self.width // 2)).transpose(-1, -2)
 
     def turn(self, x: Float[Tensor, "*any d_head"], by: Float[Tensor, "..."] | Tensor) -> Float[Tensor, "*out d_head"]:
         """Rotates each vector of ``x`` by ``by`` positions (``R^by x``); the two broadcast.
@@ -84,8 +84,9 @@ class Rotation:
             x: vectors, ``[..., d_head]``.
             by: positions, ``[...]``, whole or not, of either sign.
         """
-        angle = by.to(torch.float64)[..., None] * self.frequencies.to(by.device)  # [..., plane]
-        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        # In float64, because a large position times a frequency needs the digits; the CPU has them on any machine.
+        angle = by.to("cpu", torch.float64)[..., None] * self.frequencies.cpu()  # [..., plane]
+        cos, sin = angle.cos().to(x.device, x.dtype), angle.sin().to(x.device, x.dtype)
         plane = self.planes(x)  # [..., plane, 2]
         first = plane[..., 0] * cos - plane[..., 1] * sin
         second = plane[..., 1] * cos + plane[..., 0] * sin

@@ -43,6 +43,10 @@ class Schedule:
         """The number of steps if the task is never learned."""
         return self.warmup + self.hold_at_most + self.decay
 
+    def end(self, decay_from: int | None) -> int:
+        """The last step, as far as is known: ``decay_from`` is the last step at the peak, None while it is held."""
+        return self.longest if decay_from is None else decay_from + self.decay
+
     def rate(self, step: int, decay_from: int | None) -> float:
         """The learning rate of a step (from 1).
 

@@ -147,8 +147,7 @@ class _Training:
 
     def _end(self) -> int:
         """The last step as far as is known."""
-        schedule, begun = self.config.schedule, self.counters.decay_from
-        return schedule.longest if begun is None else begun + schedule.decay
+        return self.config.schedule.end(self.counters.decay_from)
 
     def _phase(self) -> str:
         if self.step < self.config.schedule.warmup:
@@ -159,7 +158,8 @@ class _Training:
         """One step of AdamW on one batch, in micro-batches; returns the loss."""
         tokens, answers = self._batch(self.step - 1)
         total = 0.0
-        for part, wanted in zip(tokens.split(_MICRO_BATCH), answers.split(_MICRO_BATCH), strict=True):
+        size = _MICRO_BATCH if self.config.device == "cpu" else len(tokens)
+        for part, wanted in zip(tokens.split(size), answers.split(size), strict=True):
             with torch.autocast(self.config.device, torch.bfloat16, enabled=self.config.device == "cuda"):
                 logits = self.model.answer_logits(part, dropout)
             loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / len(tokens)

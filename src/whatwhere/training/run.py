@@ -110,6 +110,12 @@ class Run:
             raise WhatwhereError(f"{self.directory} exists and is not empty; choose a new directory for the run.")
         write_json(self._config_path, {"training": config.to_dict(), "environment": environment()})
 
+    @property
+    def ended(self) -> bool:
+        """Whether training has reached its last step."""
+        state, _ = self.latest_state()
+        return state is not None and state.step >= self.config.schedule.end(state.counters["decay_from"])
+
     def steps(self) -> list[int]:
         """The steps whose checkpoints are there, in order."""
         found = (self.directory / "checkpoints").glob("step-*.safetensors")
