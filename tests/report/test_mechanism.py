@@ -89,6 +89,7 @@ def test_patching_without_pairs_or_effect_says_so(tables: Tables) -> None:
     assert "hop 1: none, of 50 pairs" in summary(replace(tables, patching=tables.patching[:1]))
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_from_the_disk_alone_and_are_the_same_each_time(tables: Tables, tmp_path: Path) -> None:
     results = Results(tmp_path)
     results.begin({"inputs": 100})
