@@ -169,6 +169,7 @@ def _print_gating(results: Results) -> None:
     if sliding:
         worst = min(sliding, key=lambda row: row.accuracy)
         console.out.print(
-            f"A band of {worst.closed} neighbouring IDs closed in all layers leaves accuracy at {worst.accuracy:.3f} "
-            f"({worst.low:.3f}-{worst.high:.3f}, {worst.inputs} inputs) or above; lowest for {worst.first}-{worst.last}."
+            f"A band of {worst.closed} neighbouring IDs closed in all layers leaves accuracy at "
+            f"{worst.accuracy:.3f} ({worst.low:.3f}-{worst.high:.3f}, {worst.inputs} inputs) or above, "
+            f"lowest for {worst.first}-{worst.last}."
         )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.experiments.hop_strength import Cell, HopStrength, path_hops, same_meaning
@@ -45,7 +45,7 @@ def foretell_hops(
     trace = model.trace(
         batch.tokens, layers=sorted({layer for layer, *_ in cells}), queries=range(task.target, trained)
     )
-    drawn = further_keys(task, batch.tokens, longest - trained, seed)
+    drawn = further_keys(task, batch, longest - trained, seed)
     shape = (model.config.layers, model.config.heads, task.max_hops, task.max_hops, len(batch))
     found = {length: np.full((2, *shape), np.nan) for length in lengths}
     for layer in trace.layers:
@@ -74,23 +74,18 @@ def foretell_hops(
     return {length: HopStrength(both[0], both[1], nothing) for length, both in found.items()}
 
 
-def further_keys(task: Task, tokens: Int[np.ndarray, "n seq"], count: int, seed: int) -> Int[np.ndarray, "n further"]:
-    """Which position of the target window lends its content to each further key; never one that is pointed at.
+def further_keys(task: Task, batch: Batch, count: int, seed: int) -> Int[np.ndarray, "n further"]:
+    """Which position of the target window lends its content to each further key: any that could be an extra token's.
 
-    The extra target tokens of longer inputs are of that kind too.
+    The answer could not, nor, in the letter task, could a token that something points at.
     """
-    free = unasked(task, tokens)
-    scores = np.random.default_rng(seed).random((len(tokens), count, task.target), dtype=np.float32)
+    free = batch.tokens[:, : task.target] != batch.answers[:, None]
+    if isinstance(task, LetterTask):
+        left = task.vocabulary.left(batch.tokens[:, : task.target])
+        right = task.vocabulary.right(batch.tokens[:, task.target :])
+        free &= ~(left[:, :, None] == right[:, None]).any(-1)
+    scores = np.random.default_rng(seed).random((len(batch), count, task.target), dtype=np.float32)
     return np.where(free[:, None], scores, -1.0).argmax(-1)
-
-
-def unasked(task: Task, tokens: Int[np.ndarray, "n seq"]) -> Bool[np.ndarray, "n target"]:
-    """Which tokens of the target window could be extra ones: in the letter task those at which nobody points."""
-    if not isinstance(task, LetterTask):
-        return np.ones((len(tokens), task.target), dtype=bool)
-    left = task.vocabulary.left(tokens[:, : task.target])
-    right = task.vocabulary.right(tokens[:, task.target :])
-    return ~(left[:, :, None] == right[:, None]).any(-1)
 
 
 def _far_logits(

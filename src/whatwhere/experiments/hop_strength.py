@@ -39,8 +39,8 @@ class HopStrength:
 
     margin: Float[np.ndarray, "layer head to_go jump n"]
     mass: Float[np.ndarray, "layer head to_go jump n"]
-    right: Bool[np.ndarray, "n"]
-    """Whether the model's answer is right."""
+    right: Bool[np.ndarray, "answered"]
+    """Whether the model's answer is right, for each input; empty where none was asked."""
 
 
 @torch.no_grad()

@@ -169,7 +169,7 @@ class Plane:
         both = np.concatenate([self.by_query, self.by_key], 1)  # the same resampled inputs for queries and keys
         drawn = means(bootstrap_means(both, resamples=RESAMPLES))
         letters = len(self.query_names)
-        value = letter_matching(means(self.by_query.sum(0)), means(self.by_key.sum(0)))
+        (value,) = letter_matching(means(self.by_query.sum(0))[None], means(self.by_key.sum(0))[None])
         values = letter_matching(drawn[:, :letters], drawn[:, letters:])
         return [LetterMatching(*self.place, float(value), *_ends(values), len(self.tokens))]
 
@@ -205,8 +205,8 @@ def index_fit(
 
 
 def letter_matching(
-    queries: Float[np.ndarray, "*any letter 2"], keys: Float[np.ndarray, "*any letter 2"]
-) -> Float[np.ndarray, "*any"]:
+    queries: Float[np.ndarray, "n letter 2"], keys: Float[np.ndarray, "n letter 2"]
+) -> Float[np.ndarray, "n"]:
     """Mean cosine between queries and keys of equal letters, less that of different ones, centred over letters."""
     centred = (unit(x - np.nanmean(x, -2, keepdims=True)) for x in (queries, keys))
     cosines = np.einsum("...ax,...bx->...ab", *centred)
