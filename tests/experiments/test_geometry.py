@@ -11,7 +11,14 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.accuracy import shares_by_hop
 from whatwhere.experiments.frequency_gating import GatedAccuracy, measure_gating
 from whatwhere.experiments.geometry import PAPER_IDS, FrequencyRow, PlaneWeight, measure_geometry, steps_of
-from whatwhere.experiments.plane_geometry import KeyAlignment, LetterMatching, Plane, QueryTurn, index_fit
+from whatwhere.experiments.plane_geometry import (
+    KeyAlignment,
+    LetterMatching,
+    Plane,
+    QueryTurn,
+    clearest_turns,
+    index_fit,
+)
 from whatwhere.experiments.results import Results, analysis_directory, fingerprint, task_of
 from whatwhere.experiments.variations import (
     Variation,
@@ -89,6 +96,15 @@ def test_a_line_needs_three_integers_and_leaves_out_unknown_ones() -> None:
     assert (slope, r2) == pytest.approx((-0.7, 1.0))
     np.testing.assert_allclose(forward, [math.cos(0.3), math.sin(0.3)])
     assert np.isnan(index_fit(queries[:2], integers[:2], 0.7)[0])
+
+
+def test_the_clearest_range_of_each_head_is_found_and_undefined_ones_are_not() -> None:
+    def turn(layer: int, integers: str, agreement: float) -> QueryTurn:
+        return QueryTurn(layer, 0, 1, integers, -1.0, -1.0, -1.0, -1.0, 1.0, agreement, 1.0, 1.0, 4)
+
+    rows = [turn(1, "1-16", math.nan), turn(1, "1-8", 0.9), turn(1, "9-16", math.nan), turn(0, "1-16", 0.2),
+            turn(0, "1-8", 0.1), turn(2, "1-16", math.nan)]  # fmt: skip
+    assert [(row.layer, row.integers) for row in clearest_turns(rows)] == [(0, "1-16"), (1, "1-8")]
 
 
 def test_bands_are_told_by_turns_within_the_training_length() -> None:

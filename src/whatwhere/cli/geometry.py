@@ -109,7 +109,7 @@ def _print_frequencies(results: Results) -> None:
 
 
 def _print_planes(results: Results) -> None:
-    from whatwhere.experiments.plane_geometry import KeyAlignment, LetterMatching, QueryTurn
+    from whatwhere.experiments.plane_geometry import KeyAlignment, LetterMatching, QueryTurn, clearest_turns
 
     keys = {(row.layer, row.head, row.keys): row for row in results.read("keys", KeyAlignment)}
     if results.has("queries"):
@@ -117,14 +117,9 @@ def _print_planes(results: Results) -> None:
         table = console.table(
             "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at"
         )
-        clearest: dict[tuple[int, int], QueryTurn] = {}
-        for row in results.read("queries", QueryTurn):
-            at = row.layer, row.head
-            if at not in clearest or row.agreement > clearest[at].agreement:
-                clearest[at] = row
-        for at, row in clearest.items():
+        for row in clearest_turns(results.read("queries", QueryTurn)):
             table.add_row(
-                str(row.layer), str(row.plane), *(f"{keys[*at, of].alignment:.2f}" for of in ("target", "pointers")),
+                str(row.layer), str(row.plane), *(f"{keys[row.layer, row.head, of].alignment:.2f}" for of in ("target", "pointers")),
                 row.integers, f"{row.slope:.2f}", f"{row.slope_low:.2f} {row.slope_high:.2f}", f"{row.predicted:.2f}",
                 f"{row.r2:.2f}", f"{row.agreement:.2f}", "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip

@@ -13,6 +13,7 @@ Queries carry what earlier layers wrote, hence means over all queries with the s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,6 +183,16 @@ class Plane:
                 if count:
                     rows.append(PlaneVector(*self.place, role, name, float(x), float(y), int(count)))
         return rows
+
+
+def clearest_turns(rows: Iterable[QueryTurn]) -> list[QueryTurn]:
+    """Of each head the range of integers that agrees best with the construction; undefined ones are left out."""
+    best: dict[tuple[int, int], QueryTurn] = {}
+    for row in rows:
+        at = row.layer, row.head
+        if row.agreement >= (best[at].agreement if at in best else 0):
+            best[at] = row
+    return [best[at] for at in sorted(best)]
 
 
 def index_fit(

@@ -10,7 +10,7 @@ import numpy as np
 
 from whatwhere.experiments.frequency_gating import GatedAccuracy
 from whatwhere.experiments.geometry import FrequencyRow, PlaneWeight
-from whatwhere.experiments.plane_geometry import LetterMatching, PlaneVector, QueryTurn
+from whatwhere.experiments.plane_geometry import LetterMatching, PlaneVector, QueryTurn, clearest_turns
 from whatwhere.experiments.results import Results
 from whatwhere.report.style import HOPS, NEUTRAL, PALE, TASK, save_figure, style
 
@@ -146,12 +146,8 @@ def _task(results: Results) -> str:
 def _pictured(results: Results) -> list[tuple[int, int, int, str]]:
     """The layers whose geometry is clearest: layer, head, plane and a caption."""
     if results.has("queries"):
-        best: dict[tuple[int, int], QueryTurn] = {}
-        for row in results.read("queries", QueryTurn):
-            at = row.layer, row.head
-            if row.agreement == row.agreement and (at not in best or row.agreement > best[at].agreement):
-                best[at] = row
-        turns = sorted(best.values(), key=lambda row: -row.agreement * min(row.r2, 1))[:PICTURED]
+        clearest = clearest_turns(results.read("queries", QueryTurn))
+        turns = sorted(clearest, key=lambda row: -row.agreement * row.r2)[:PICTURED]
         return [
             (r.layer, r.head, r.plane, f"integers {r.integers}: slope {r.slope:.2f} (theory {r.predicted:.2f})")
             for r in sorted(turns, key=lambda row: (row.layer, row.head))
