@@ -37,7 +37,7 @@ from whatwhere.tasks.task import Task
 
 LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
-INPUTS_PER_PAIR = 10
+INPUTS_PER_PAIR = 20
 """Patching runs the model some 130 times per pair, so there is one pair for so many inputs."""
 
 
@@ -99,7 +99,7 @@ def measure(
     Args:
         model: a model that knows its task.
         results: where the tables go.
-        inputs: sequences, equally many of each hop class; patching takes a tenth as many pairs for each changed hop.
+        inputs: sequences, equally many of each hop class; patching takes a twentieth as many pairs for each hop.
         seed: of the sequences and of resampling.
         shown: the input whose flow is kept; by default one of the most hops.
         progress: told how far the work is.
@@ -110,7 +110,9 @@ def measure(
     task = task_of(model)
     least = INPUTS_PER_PAIR * task.max_hops
     if inputs < least:
-        raise WhatwhereError(f"at least {least} inputs were expected (ten for each hop class), and {inputs} arrived.")
+        raise WhatwhereError(
+            f"at least {least} inputs were expected, {INPUTS_PER_PAIR} for each hop class, and {inputs} arrived."
+        )
     chosen = choose_input(model, None, None, seed) if shown is None else shown
     flow(model, task, chosen).save(results.directory / "flow.json")
     batch = task.sample(inputs, seed=seed)
