@@ -119,8 +119,9 @@ def _print_planes(results: Results) -> None:
         )
         for row in clearest_turns(results.read("queries", QueryTurn)):
             table.add_row(
-                str(row.layer), str(row.plane), *(f"{keys[row.layer, row.head, of].alignment:.2f}" for of in ("target", "pointers")),
-                row.integers, f"{row.slope:.2f}", f"{row.slope_low:.2f} {row.slope_high:.2f}", f"{row.predicted:.2f}",
+                str(row.layer), str(row.plane),
+                *(f"{keys[row.layer, row.head, of].alignment:.2f}" for of in ("target", "pointers")), row.integers,
+                f"{row.slope:.2f}", f"{row.slope_low:.2f} {row.slope_high:.2f}", f"{row.predicted:.2f}",
                 f"{row.r2:.2f}", f"{row.agreement:.2f}", "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip
         console.out.print(table)

@@ -89,14 +89,14 @@ def measure_length(
 
     Args:
         model: what was trained.
-        task: its task; lengths below its own are left out.
+        task: its task; its own length comes first, and shorter ones are left out.
         directory: where the results go, in ``length``.
         plan: lengths and counts.
         force: replace results made with other settings.
         observer: called before each part with its name, and the tokens seen and to be seen.
 
     Raises:
-        WhatwhereError: there are results made with other settings, or no length is as long as the task's inputs.
+        WhatwhereError: there are results made with other settings.
     """
     lengths = [task.length, *(n for n in plan.lengths if n > task.length)]
     varied = [task.length, *(n for n in plan.varied_lengths if n > task.length)]
