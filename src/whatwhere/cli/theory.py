@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,6 @@ import typer
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
-    from whatwhere.theory.check import Check
     from whatwhere.theory.reach import Reach
 
 HEADS = ("index", "retrieval", "both")
@@ -65,41 +64,28 @@ def theory(
 
 def _check_paper(out: Path | None, json: bool) -> None:
     from whatwhere.cli.console import print_json, progress
-    from whatwhere.storage import write_json
-    from whatwhere.theory import tables
-    from whatwhere.theory.verification import CHECKS
+    from whatwhere.report.theory import draw_theory
+    from whatwhere.theory.verification import check_paper
 
-    figures = _figures(out, LETTERS) if out else []
-    checks: list[Check] = []
     with progress() as bar:
-        task = bar.add_task("", total=len(CHECKS) + len(figures))
-        for check in CHECKS:
-            bar.update(task, description=check.__name__.replace("_", " "))
-            checks.append(check())
-            bar.advance(task)
-        for draw in figures:
+        task = bar.add_task("", total=None)
+        result = check_paper(
+            out, lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+        )
+        if out:
             bar.update(task, description="drawing")
-            draw()
-            bar.advance(task)
-    result: dict[str, Any] = {
-        "checks": [{**asdict(check), "passed": check.passed} for check in checks],
-        "inverse_temperatures": tables.beta_rows(),
-        "index_discrepancy": tables.index_discrepancy_rows(),
-        "retrieval_discrepancy": tables.retrieval_discrepancy_rows(),
-    }
-    if out:
-        write_json(out / "theory.json", result)
+            draw_theory(out)
     if json:
         print_json(result)
     else:
-        _show_checks(checks)
+        _show_checks(result["checks"])
         _show_table(
             "Least inverse temperature (Index beyond 25 tokens: integers to 16)", result["inverse_temperatures"]
         )
         _show_table("Discrepancy of T_Index", result["index_discrepancy"])
         _show_table("Discrepancy of T_Retrieval (below 0: fails)", result["retrieval_discrepancy"])
         _say_where(out)
-    if not all(check.passed for check in checks):
+    if not all(check["passed"] for check in result["checks"]):
         raise typer.Exit(1)
 
 
@@ -114,7 +100,9 @@ def _ask_about_angle(
     json: bool,
 ) -> None:
     from whatwhere.cli.console import print_json
+    from whatwhere.report.theory import draw_margins
     from whatwhere.storage import write_json
+    from whatwhere.theory.curves import write_margins
     from whatwhere.theory.reach import index_reach, retrieval_reach
 
     reaches: list[Reach] = []
@@ -125,8 +113,8 @@ def _ask_about_angle(
     asked = {"letters": letters, "integers": integers, "beta": beta}
     result: dict[str, Any] = {**asked, "reach": [asdict(reach) for reach in reaches]}
     if out:
-        for draw in _figures(out, letters)[-1:]:
-            draw()
+        write_margins(out, letters)
+        draw_margins(out)
         write_json(out / "theory.json", result)
     if json:
         print_json(result)
@@ -135,34 +123,19 @@ def _ask_about_angle(
         _say_where(out)
 
 
-def _figures(out: Path, letters: int) -> list[Callable[[], None]]:
-    """Fig. 5A, Fig. 4A and the margin map, each drawn when called."""
-    import numpy as np
-
-    from whatwhere.theory.figures import discrepancy_rows, draw_discrepancy, draw_geometry, draw_margin_map
-    from whatwhere.theory.reach import margin_map
-
-    thetas = np.geomspace(1e-4, 1, 121)
-    lengths = np.unique(np.geomspace(3, 1000, 110).astype(int))
-    return [
-        lambda: draw_discrepancy(discrepancy_rows(), out),
-        lambda: draw_geometry(out),
-        lambda: draw_margin_map(margin_map(thetas, lengths, letters), out),
-    ]
-
-
-def _show_checks(checks: Sequence[Check]) -> None:
+def _show_checks(checks: Sequence[Mapping[str, Any]]) -> None:
     from rich.markup import escape
 
     from whatwhere.cli.console import out
 
     for check in checks:
-        mark = "[green]pass[/green]" if check.passed else "[bold red]FAIL[/bold red]"
-        out.print(f"{mark}  {escape(check.claim)}: {check.inputs:,} inputs, {check.errors:,} errors", soft_wrap=True)
-        if check.found:
-            out.print(f"      [dim]{escape(check.found)}[/dim]", soft_wrap=True)
-    failed = sum(not check.passed for check in checks)
-    tried = sum(check.inputs for check in checks)
+        mark = "[green]pass[/green]" if check["passed"] else "[bold red]FAIL[/bold red]"
+        counts = f"{check['inputs']:,} inputs, {check['errors']:,} errors"
+        out.print(f"{mark}  {escape(check['claim'])}: {counts}", soft_wrap=True)
+        if check["found"]:
+            out.print(f"      [dim]{escape(check['found'])}[/dim]", soft_wrap=True)
+    failed = sum(not check["passed"] for check in checks)
+    tried = sum(check["inputs"] for check in checks)
     out.print(f"\n{len(checks) - failed} of {len(checks)} checks passed, on {tried:,} inputs and lengths.\n")
 
 

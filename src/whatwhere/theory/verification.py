@@ -1,10 +1,14 @@
-"""Everything that ``whatwhere theory`` checks, in the order in which it is printed."""
+"""Everything that ``whatwhere theory`` checks, in the order in which it is printed, and its results on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
-from whatwhere.theory import feasibility, purity, robustness
+from whatwhere.storage import write_json
+from whatwhere.theory import curves, feasibility, purity, robustness, tables
 from whatwhere.theory.check import Check
 
 CHECKS: tuple[Callable[[], Check], ...] = (
@@ -26,4 +30,38 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     robustness.printed_index_bound_fails,
     robustness.printed_retrieval_bound_fails,
 )
-"""Call them one at a time, so that progress can be shown in between."""
+RESULT = "theory.json"
+
+
+def check_paper(
+    out: Path | None = None, progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None
+) -> dict[str, Any]:
+    """Runs every check and makes every table.
+
+    Args:
+        out: where ``theory.json`` and the data of the figures go, if anywhere.
+        progress: told what is being done, how many parts are done and how many there are.
+
+    Returns:
+        What ``theory.json`` holds; a check's entry says whether it ``passed``.
+    """
+    checks: list[dict[str, Any]] = []
+    writers = (curves.write_discrepancy, curves.write_geometry, curves.write_margins) if out else ()
+    total = len(CHECKS) + len(writers)
+    for done, check in enumerate(CHECKS):
+        progress(check.__name__.replace("_", " "), done, total)
+        found = check()
+        checks.append({**asdict(found), "passed": found.passed})
+    result = {
+        "checks": checks,
+        "inverse_temperatures": tables.beta_rows(),
+        "index_discrepancy": tables.index_discrepancy_rows(),
+        "retrieval_discrepancy": tables.retrieval_discrepancy_rows(),
+    }
+    if out:
+        for done, write in enumerate(writers, start=len(CHECKS)):
+            progress("data of the figures", done, total)
+            write(out)
+        write_json(out / RESULT, result)
+    progress("checked", total, total)
+    return result
