@@ -137,16 +137,17 @@ def draw_comparison(directories: Mapping[str, Path], into: Path) -> list[Path]:
     """Mean accuracy against length of several models in one figure."""
     from matplotlib import pyplot
 
+    tasks = {name: str(Results(path).settings()["task"]["name"]) for name, path in directories.items()}
+    by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     with style():
         figure, axes = pyplot.subplots(figsize=(7, 4.2))
         everything = []
         for index, (name, directory) in enumerate(directories.items()):
-            results = Results(directory)
-            rows = [row for row in results.read("accuracy", LengthAccuracy) if row.variation == PLAIN]
+            rows = [row for row in Results(directory).read("accuracy", LengthAccuracy) if row.variation == PLAIN]
             everything += rows
-            task = str(results.settings()["task"]["name"])
+            colour = TASK[tasks[name]] if by_task else COLOURS[index % 7]
             mean = [row for row in rows if row.hop == 0]
-            _curve(axes, mean, TASK[task], MARKS[index % 7], LINES[index % 4], f"{Path(name).name or name} ({task})")
+            _curve(axes, mean, colour, MARKS[index % 7], LINES[index % 4], f"{Path(name).stem}: {tasks[name]} task")
         axes.set_title("accuracy against length, mean over hop classes (95 %)")
         _finish(axes, everything)
         return save_figure(figure, into / "comparison")
