@@ -27,13 +27,13 @@ def test_a_run_is_made_measured_and_told(tmp_path: Path):
 
 
 def test_the_options_change_the_configuration(tmp_path: Path):
-    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --threads 1 --preset smoke --track tensorboard"
+    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --threads 1 --preset smoke --track tensorboard --precision bfloat16"
     result = run("letter", "--out", tmp_path / "run", *options.split(), "--json")
     assert result.exit_code == 0, result.output
     assert len(json.loads(result.stdout)["accuracy_by_hop"]) == 4
     config = Run(tmp_path / "run").config
     assert (config.model.heads, config.model.layers, config.model.rope_base) == (2, 3, None)
-    assert (config.schedule.peak, config.batch) == (0.002, 5)
+    assert (config.schedule.peak, config.batch, config.precision) == (0.002, 5, "bfloat16")
     assert (tmp_path / "run" / "tensorboard").is_dir()
 
 
@@ -63,6 +63,7 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
         (["number", "--out", "{new}", "--preset", "fast"], "a preset"),
         (["number", "--out", "{new}", "--device", "abacus"], "the device 'abacus'"),
         (["number", "--out", "{new}", "--heads", "3"], "multiple of heads"),
+        (["number", "--out", "{new}", "--precision", "half"], "a precision (float32, bfloat16) was expected"),
         (["number", "--out", "{new}", "--preset", "smoke", "--track", "no_such_tracker"], "no such module"),
         (["letter", "--out", "{old}"], "holds a run already"),
         (["letter", "--out", "{old}", "--resume"], "is a run on the number task, and 'letter' was asked for"),

@@ -135,3 +135,13 @@ def test_an_edit_replaces_what_the_heads_of_one_layer_attended_to():
     with torch.no_grad():
         block.w_out[:, : model.config.d_model] = 0
     torch.testing.assert_close(model.head(model.norm(without)), model(TOKENS))
+
+
+def test_products_in_bfloat16_change_the_gradient_by_little():
+    model = small().float()
+    _, exact = gradients(model, None, last_only=False)
+    model.multiply_in(torch.bfloat16)
+    _, rounded = gradients(model, None, last_only=False)
+    for one, other in zip(exact, rounded, strict=True):
+        assert one.dtype == other.dtype == torch.float32
+        assert 0 < float((one - other).norm() / one.norm()) < 0.05

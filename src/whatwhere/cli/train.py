@@ -47,6 +47,9 @@ def train(
     rate: Annotated[float | None, typer.Option("--lr", help="Peak learning rate.", show_default="the preset's")] = None,
     batch: Annotated[int | None, typer.Option(help="Sequences per step.", show_default="the preset's")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps, or auto for the fastest there is.")] = "auto",
+    precision: Annotated[
+        str | None, typer.Option(help="float32, or bfloat16 for the large products.", show_default="the preset's")
+    ] = None,
     threads: Annotated[int | None, typer.Option(help="CPU threads.", show_default="all cores")] = None,
     track: Annotated[str | None, typer.Option(help="tensorboard, or a module like wandb.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -65,7 +68,7 @@ def train(
         if run.task.name != task:
             raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
     else:
-        run.create(_configure(task, preset, seed, heads, layers, rope_base, rate, batch, device, threads))
+        run.create(_configure(task, preset, seed, heads, layers, rope_base, rate, batch, device, precision, threads))
     _train(run, start_tracker)
     _report(run, as_json)
 
@@ -80,11 +83,12 @@ def _configure(
     rate: float | None,
     batch: int | None,
     device: str,
+    precision: str | None,
     threads: int | None,
 ) -> TrainingConfig:
     """The preset with what the user changed."""
     from whatwhere.tasks import make_task
-    from whatwhere.training.device import choose_device
+    from whatwhere.training.device import check_precision, choose_device
     from whatwhere.training.presets import preset as preset_named
 
     base = preset_named(preset, make_task(task))
@@ -98,6 +102,8 @@ def _configure(
         config = replace(config, schedule=replace(config.schedule, peak=rate))
     if batch is not None:
         config = replace(config, batch=batch)
+    if precision is not None:
+        config = replace(config, precision=check_precision(precision))
     return config if threads is None else replace(config, threads=threads)
 
 

@@ -10,6 +10,9 @@ happens in place, and each large matrix product is one call:
 
 The gradient runs the same lines backwards. A rotation is undone by its transpose, which is the turn by minus the angle;
 for queries the tables also carry the gates of the planes, and the transpose carries them too.
+
+The large products may be made in bfloat16, which some CPUs do more than twice as fast; their sums are kept in float32,
+and so is everything else (attention, activation, normalisation, the residual stream).
 """
 
 from __future__ import annotations
@@ -56,12 +59,15 @@ class FusedBlock(torch.autograd.Function):
         attention_mask: Tensor | None,
         output_mask: Tensor | None,
         shape: tuple[int, float, float],
+        product: torch.dtype | None,
     ) -> Tensor:
-        """The residual stream after the block."""
+        """The residual stream after the block; ``product`` is the precision of the large products, that of x by default."""
         heads, scale, epsilon = shape
+        product = product or x.dtype
         batch, seq, d = x.shape
         y, mean, inverse_std = torch.native_layer_norm(x, (d,), norm_weight, norm_bias, epsilon)
-        z = y.view(-1, d) @ w_in.t()  # [batch * seq, 3 d + d_mlp]
+        y, into, back = y.view(-1, d).to(product), w_in.to(product), w_out.to(product)
+        z = (y @ into.t()).to(x.dtype)  # [batch * seq, 3 d + d_mlp]
         q, k, v = _heads(z, batch, seq, d, heads)  # views into z, [batch, head, seq, d_head]
         _turn_in_place(q, query_turn)
         _turn_in_place(k, key_turn)
@@ -72,11 +78,12 @@ class FusedBlock(torch.autograd.Function):
         u = torch.empty(batch * seq, w_out.shape[1], dtype=x.dtype)
         _heads(u, batch, seq, d, heads)[0].copy_(dropped @ v)
         _gelu.out(hidden, approximate="tanh", out=u[:, d:])
-        out = torch.addmm(b_out, u, w_out.t()).view_as(x)
+        u = u.to(product)
+        out = (u @ back.t()).to(x.dtype).add_(b_out).view_as(x)
         if output_mask is not None:
             out.mul_(output_mask)
         ctx.save_for_backward(
-            x, norm_weight, norm_bias, w_in, w_out, query_turn, key_turn, attention_mask, output_mask,
+            x, norm_weight, norm_bias, into, back, query_turn, key_turn, attention_mask, output_mask,
             y, mean, inverse_std, z, weights, dropped, u,
         )  # fmt: skip
         ctx.shape = shape
@@ -86,7 +93,7 @@ class FusedBlock(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
         (
-            x, norm_weight, norm_bias, w_in, w_out, query_turn, key_turn, attention_mask, output_mask,
+            x, norm_weight, norm_bias, into, back, query_turn, key_turn, attention_mask, output_mask,
             y, mean, inverse_std, z, weights, dropped, u,
         ) = ctx.saved_tensors  # fmt: skip
         heads, scale, _ = ctx.shape
@@ -94,8 +101,9 @@ class FusedBlock(torch.autograd.Function):
         grad = grads[0].contiguous()
         grad_out = (grad if output_mask is None else grad * output_mask).view(-1, d)
         grad_b_out = grad_out.sum(0)
-        grad_w_out = grad_out.t() @ u
-        grad_u = grad_out @ w_out  # [batch * seq, d + d_mlp]
+        grad_out = grad_out.to(u.dtype)
+        grad_w_out = (grad_out.t() @ u).to(x.dtype)
+        grad_u = (grad_out @ back).to(x.dtype)  # [batch * seq, d + d_mlp]
 
         grad_z = torch.empty_like(z)
         grad_hidden = grad_z[:, 3 * d :]
@@ -113,14 +121,16 @@ class FusedBlock(torch.autograd.Function):
         _turn_in_place(grad_q, query_turn, back=True)
         _turn_in_place(grad_k, key_turn, back=True)
 
-        grad_w_in = grad_z.t() @ y.view(-1, d)
-        grad_y = (grad_z @ w_in).view_as(x)
+        grad_b_mlp = grad_hidden.sum(0)
+        grad_z = grad_z.to(y.dtype)
+        grad_w_in = (grad_z.t() @ y).to(x.dtype)
+        grad_y = (grad_z @ into).to(x.dtype).view_as(x)
         grad_x, grad_norm_weight, grad_norm_bias = torch.ops.aten.native_layer_norm_backward(
             grad_y, x, [d], mean, inverse_std, norm_weight, norm_bias, [True, True, True]
         )
         grad_x.add_(grad)
-        parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_hidden.sum(0), grad_w_out, grad_b_out)
-        return (grad_x, *parameters, None, None, None, None, None)
+        parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_b_out)
+        return (grad_x, *parameters, None, None, None, None, None, None)
 
 
 def _heads(z: Tensor, batch: int, seq: int, d: int, heads: int) -> tuple[Tensor, ...]:

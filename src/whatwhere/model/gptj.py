@@ -60,6 +60,8 @@ class Block(nn.Module):
         self.sizes = (d, d, d, inner)
         self.scale = 1 / math.sqrt(config.d_head)
         self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
+        self.product: torch.dtype | None = None
+        """Precision of the large products while training on a CPU, by default that of the weights."""
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
         self.w_in = nn.Parameter(torch.empty(3 * d + inner, d))
         self.b_mlp = nn.Parameter(torch.zeros(inner))
@@ -97,7 +99,8 @@ class Block(nn.Module):
         if x.device.type == "cpu" and not last_only and edit is None and torch.is_grad_enabled():
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
             shape = (self.heads, self.scale, NORM_EPSILON)
-            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, attention_mask, output_mask, shape)
+            masks = (attention_mask, output_mask)
+            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, shape, self.product)
             assert isinstance(fused, Tensor)
             return fused
 
@@ -164,6 +167,11 @@ class GPTJ(nn.Module):
                 nn.init.zeros_(parameter)
             elif "norm" not in name:
                 nn.init.normal_(parameter, std=config.init_std, generator=generator)
+
+    def multiply_in(self, product: torch.dtype) -> None:
+        """Sets the precision of the large matrix products while training on a CPU; all else stays in float32."""
+        for block in self.layers():
+            block.product = product
 
     def layers(self) -> Iterator[Block]:
         """The blocks, first to last."""

@@ -10,7 +10,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
-from whatwhere.training.device import Device
+from whatwhere.training.device import Device, Precision
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ class TrainingConfig:
     validation: int = 800
     """Held-out sequences that measure accuracy at each checkpoint, in equal hop classes."""
     device: Device = "cpu"
+    precision: Precision = "float32"
+    """Of the large matrix products; bfloat16 is faster where the device has instructions for it."""
     threads: int = 2
     """CPU threads; part of the configuration, because they order the sums."""
 

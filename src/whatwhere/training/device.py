@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, get_args
 
 import torch
@@ -9,6 +10,8 @@ import torch
 from whatwhere.errors import WhatwhereError
 
 Device = Literal["cpu", "cuda", "mps"]
+Precision = Literal["float32", "bfloat16"]
+_CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 def choose_device(wanted: str) -> Device:
@@ -29,3 +32,28 @@ def choose_device(wanted: str) -> Device:
             return device
     present = ", ".join(device for device, is_there in there.items() if is_there)
     raise WhatwhereError(f"the device {wanted!r} was asked for, and this machine has {present}; auto chooses.")
+
+
+def check_precision(wanted: str) -> Precision:
+    """A precision by name.
+
+    Raises:
+        WhatwhereError: there is no such precision.
+    """
+    for precision in get_args(Precision):
+        if precision == wanted:
+            return precision
+    raise WhatwhereError(f"a precision ({', '.join(get_args(Precision))}) was expected, and {wanted!r} arrived.")
+
+
+def fast_precision(device: Device) -> Precision:
+    """The precision in which a device multiplies fastest: bfloat16 where it has instructions for it.
+
+    On a CPU they are looked up in the flags that the system reports; where it reports none, float32 is safe.
+    """
+    if device == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    if device == "cpu":
+        flags = _CPU_FLAGS.read_text() if _CPU_FLAGS.is_file() else ""
+        return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
+    return "float32"

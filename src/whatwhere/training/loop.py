@@ -92,6 +92,8 @@ class _Training:
         torch.set_num_threads(config.threads)
         self.model = GPTJ(config.model, seed=config.seed).to(config.device)
         self.model.task = config.task
+        self.product = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        self.model.multiply_in(self.product)
         self.optimiser = _optimiser(self.model, config)
         self.generator = torch.Generator(config.device).manual_seed(config.seed)
         self.counters = Counters()
@@ -160,7 +162,8 @@ class _Training:
         total = 0.0
         size = _MICRO_BATCH if self.config.device == "cpu" else len(tokens)
         for part, wanted in zip(tokens.split(size), answers.split(size), strict=True):
-            with torch.autocast(self.config.device, torch.bfloat16, enabled=self.config.device == "cuda"):
+            cast = self.config.device == "cuda" and self.product == torch.bfloat16
+            with torch.autocast(self.config.device, torch.bfloat16, enabled=cast):
                 logits = self.model.answer_logits(part, dropout)
             loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / len(tokens)
             loss.backward()

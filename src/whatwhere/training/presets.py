@@ -14,6 +14,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import Learned, Schedule, TrainingConfig
+from whatwhere.training.device import fast_precision
 
 
 def laptop(task: Task) -> TrainingConfig:
@@ -28,13 +29,13 @@ def laptop(task: Task) -> TrainingConfig:
 
 
 def quick(task: Task) -> TrainingConfig:
-    """The fastest way to 0.99 on every hop class: it lets go as soon as the task is nearly learned."""
+    """The fastest way to 0.99 on every hop class: bfloat16 where that is faster, and an end as soon as it is learned."""
     return replace(
         laptop(task),
         preset="quick",
         schedule=Schedule(peak=1e-3, warmup=100, hold=400, hold_at_most=2000, decay=150),
         learned=Learned(accuracy=0.97, evaluations=1),
-        checkpoints=60,
+        precision=fast_precision("cpu"),
         validation=400,
     )
 
