@@ -70,10 +70,10 @@ class LengthPlan:
     def sequences(self, length: int, *, varied: bool = False) -> int:
         """How many sequences: about 32 tokens for each of ``inputs``, and never below a sixteenth of them.
 
-        Variations get a quarter of that.
+        Variations get a quarter of that, and at least a third of the fewest.
         """
         most = self.inputs // 4 if varied else self.inputs
-        return max(min(most, 32 * most // length), self.inputs // 32 if varied else self.inputs // 16, 1)
+        return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 16, 1)
 
 
 def measure_length(
