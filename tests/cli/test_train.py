@@ -27,8 +27,8 @@ def test_a_run_is_made_measured_and_told(tmp_path: Path):
 
 
 def test_the_options_change_the_configuration(tmp_path: Path):
-    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --threads 1 --preset smoke --track tensorboard --precision bfloat16"
-    result = run("letter", "--out", tmp_path / "run", *options.split(), "--json")
+    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
+    result = run("letter", "--out", tmp_path / "run", *options.split(), "--track", "tensorboard", "--json")
     assert result.exit_code == 0, result.output
     assert len(json.loads(result.stdout)["accuracy_by_hop"]) == 4
     config = Run(tmp_path / "run").config

@@ -61,7 +61,7 @@ class FusedBlock(torch.autograd.Function):
         shape: tuple[int, float, float],
         product: torch.dtype | None,
     ) -> Tensor:
-        """The residual stream after the block; ``product`` is the precision of the large products, that of x by default."""
+        """The residual stream after the block; ``product`` is the precision of the large products (None: that of x)."""
         heads, scale, epsilon = shape
         product = product or x.dtype
         batch, seq, d = x.shape

@@ -29,7 +29,7 @@ def laptop(task: Task) -> TrainingConfig:
 
 
 def quick(task: Task) -> TrainingConfig:
-    """The fastest way to 0.99 on every hop class: bfloat16 where that is faster, and an end as soon as it is learned."""
+    """The fastest way to 0.99 on every hop class: bfloat16 where that is faster, and an early end."""
     return replace(
         laptop(task),
         preset="quick",
