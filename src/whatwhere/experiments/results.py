@@ -124,4 +124,8 @@ def _value(text: str, kind: type) -> Any:
     """One cell: numbers may be undefined (an empty cell), text may be empty."""
     if kind is float:
         return float(text) if text else math.nan
+    if kind is bool:
+        if text not in ("True", "False"):
+            raise ValueError(f"{text!r} is neither True nor False")
+        return text == "True"
     return kind(text)

@@ -87,4 +87,3 @@ def _kept(path: Path, settings: Settings, force: bool) -> dict[int, list[Row]]:
             "Ask for the same, or score anew with --force, which replaces the file."
         )
     return read_rows(path)
-

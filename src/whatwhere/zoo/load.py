@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
@@ -11,6 +10,8 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.training.run import Run
 
 SHIPPED = ("number", "letter")
+SHIPPED_AT = Path(__file__).parent
+"""Where they lie: a directory each, with the model, its manifest, its metrics and its scores along training."""
 
 
 def load(source: str | Path, step: int | None = None) -> GPTJ:
@@ -32,13 +33,8 @@ def load(source: str | Path, step: int | None = None) -> GPTJ:
     if path.is_file():
         return load_model(path)
     if str(source) in SHIPPED:
-        return load_model(shipped_path(str(source)))
+        return load_model(SHIPPED_AT / str(source) / "model.safetensors")
     raise WhatwhereError(
         f"a shipped model ({', '.join(SHIPPED)}), a run directory or a checkpoint file was expected, "
         f"and there is nothing at {source!s}."
     )
-
-
-def shipped_path(name: str) -> Path:
-    """Where the weights of a shipped model lie."""
-    return Path(str(resources.files("whatwhere.zoo"))) / f"{name}.safetensors"
