@@ -29,11 +29,12 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[hf,track,dev]" && \
 	  cat pyproject.toml constraints.txt | cksum > $(STAMP); fi
 
+# One worker per core, one thread per worker: threads within a worker would only wait for each other.
 test: setup
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 quick: setup
-	$(BIN)/python -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
 check: setup
 	$(BIN)/ruff format --check .
