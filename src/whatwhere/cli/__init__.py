@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from whatwhere.cli import data, geometry, heads, length, mechanism, score, theory, train
+from whatwhere.cli import data, geometry, heads, length, mechanism, report, reproduce, score, theory, train
 from whatwhere.cli.console import complain
 from whatwhere.errors import WhatwhereError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (data, train, score, heads, theory, mechanism, geometry, length):
+for command in (data, train, score, heads, theory, mechanism, geometry, length, reproduce, report):
     command.register(app)
 
 

@@ -1,0 +1,149 @@
+"""Every figure of a reproduction, redrawn from what is on disk and gathered in ``DIR/figures``.
+
+Each analysis draws beside its own tables; those figures are copied here under the name of their model, so that all can
+be looked through in one place. ``figures/index.csv`` says where the data of each lies.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.experiments.observation import Progress, silent
+from whatwhere.experiments.reproduce import TASKS
+from whatwhere.experiments.stages import Stage
+from whatwhere.report import mechanism
+from whatwhere.report.dynamics import draw_dynamics
+from whatwhere.report.geometry import draw_geometry
+from whatwhere.report.length import draw_comparison, draw_length
+from whatwhere.report.theory import draw_theory
+from whatwhere.storage import whole_file, write_csv
+from whatwhere.theory.verification import RESULT
+from whatwhere.training.run import Run
+
+FOLDER = "figures"
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What was drawn, and what could not be for want of results."""
+
+    figures: list[Path]
+    """Files in ``DIR/figures``."""
+    missing: list[str]
+    """In words, with the command that makes them."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Figures that are drawn from one directory of results."""
+
+    name: str
+    source: Path
+    sign: str
+    """The last file of its results to be written: it is there if all are."""
+    draw: Callable[[Path], list[Path]]
+    made_by: str
+    model: str = ""
+    """Appended to the names of the copies."""
+
+
+def draw_everything(directory: Path, progress: Progress = silent) -> Gallery:
+    """Draws what there are results for.
+
+    Args:
+        directory: of a reproduction, or of a single run.
+        progress: told how far the work is.
+
+    Raises:
+        WhatwhereError: there is nothing to draw from, or a table is damaged.
+    """
+    runs = _runs(directory)
+    parts = _parts(directory, runs)
+    ready = [part for part in parts if (part.source / part.sign).is_file()]
+    if not ready:
+        raise WhatwhereError(
+            f"a reproduction or a scored run was expected, and {directory} has no results to draw. "
+            f"Make them with: whatwhere reproduce --out {directory}"
+        )
+    into = directory / FOLDER
+    drawn: list[tuple[Path, str]] = []
+    for done, part in enumerate(ready):
+        progress(f"drawing {part.name}", done, len(ready) + 1)
+        files = part.draw(part.source)
+        drawn += [(_copy(file, into, part.model), _below(directory, part.source)) for file in files]
+    progress("drawing both models together", len(ready), len(ready) + 1)
+    drawn += _draw_together(directory, runs, ready)
+    write_csv(into / "index.csv", ["figure", "file", "data_in"], [(file.stem, file.name, data) for file, data in drawn])
+    progress("figures drawn", len(ready) + 1, len(ready) + 1)
+    missing = [f"{part.name}: {part.made_by}" for part in parts if part not in ready]
+    return Gallery([file for file, _ in drawn], missing)
+
+
+def figures_stage(before: Sequence[Stage]) -> Stage:
+    """The stage that draws what the others left."""
+
+    def run(directory: Path, progress: Progress) -> None:
+        draw_everything(directory, progress)
+
+    return Stage(
+        "figures",
+        "figures drawn",
+        tuple(stage.name for stage in before),
+        tuple(f"{FOLDER}/*{suffix}" for suffix in (".pdf", ".png", ".csv")),
+        {},
+        run,
+    )
+
+
+def _runs(directory: Path) -> dict[str, Path]:
+    """The runs of a reproduction by task, or the one run that the directory itself is."""
+    if Run(directory).exists:
+        return {Run(directory).task.name: directory}
+    return {task: directory / task for task in TASKS if Run(directory / task).exists}
+
+
+def _parts(directory: Path, runs: dict[str, Path]) -> list[_Part]:
+    parts = []
+    if directory not in runs.values():
+        theory = directory / "theory"
+        parts.append(_Part("theory", theory, RESULT, draw_theory, f"whatwhere theory --out {theory}"))
+    for task, run in runs.items():
+        # Scores are drawn with those of the other model, in _draw_together.
+        parts.append(_Part(f"{task} scores", run, "scores.csv", lambda _: [], f"whatwhere score {run}"))
+        for kind, sign, draw in (
+            ("mechanism", "hops.csv", mechanism.draw),
+            ("geometry", "gating.csv", draw_geometry),
+            ("length", "breaks.csv", draw_length),
+        ):
+            parts.append(_Part(f"{task} {kind}", run / kind, sign, draw, f"whatwhere {kind} {run}", task))
+    return parts
+
+
+def _draw_together(directory: Path, runs: dict[str, Path], ready: Sequence[_Part]) -> list[tuple[Path, str]]:
+    """The figures that show the models side by side, and where their data lies."""
+    names, into = {part.name for part in ready}, directory / FOLDER
+    drawn: list[tuple[Path, str]] = []
+    scored = [run for task, run in runs.items() if f"{task} scores" in names]
+    if scored:
+        drawn += [(file, FOLDER) for file in draw_dynamics(scored, into)]
+    lengths = {task: run / "length" for task, run in runs.items() if f"{task} length" in names}
+    if len(lengths) > 1:
+        data = " ".join(_below(directory, source) for source in lengths.values())
+        drawn += [(file, data) for file in draw_comparison(lengths, into)]
+    return drawn
+
+
+def _below(directory: Path, path: Path) -> str:
+    return path.relative_to(directory).as_posix()
+
+
+def _copy(file: Path, into: Path, model: str) -> Path:
+    """A copy named ``figure-3-flow-number.png``."""
+    to = into / f"{file.stem}{f'-{model}' if model else ''}{file.suffix}"
+    with whole_file(to) as beside:
+        shutil.copyfile(file, beside)
+    return to
