@@ -20,6 +20,7 @@ def test_a_saved_model_comes_back_with_its_task(tmp_path: Path):
     back = load_model(tmp_path / "m.safetensors")
     assert back.config == model.config
     assert back.task == model.task
+    assert not any(parameter.requires_grad for parameter in back.parameters())
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), back.parameters(), strict=True))
 
 

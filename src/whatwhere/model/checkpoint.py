@@ -28,7 +28,7 @@ def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) 
 
 
 def load_model(path: Path) -> GPTJ:
-    """Reads a model that :func:`save_model` wrote.
+    """Reads a model that :func:`save_model` wrote; its weights are frozen, ``model.requires_grad_()`` thaws them.
 
     Raises:
         WhatwhereError: the file is missing, damaged, or holds something else.
@@ -44,7 +44,7 @@ def load_model(path: Path) -> GPTJ:
     model = GPTJ(config)
     model.task = task
     set_weights(model, arrays, path)
-    return model
+    return model.requires_grad_(False)
 
 
 def weights_of(model: GPTJ) -> dict[str, np.ndarray]:
