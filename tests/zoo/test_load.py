@@ -43,3 +43,9 @@ def test_a_local_directory_may_carry_a_shipped_name(run: Run, monkeypatch: pytes
     (tmp_path / "number").symlink_to(run.directory)
     monkeypatch.chdir(tmp_path)
     assert load("number").config.layers == 2
+
+
+def test_a_directory_that_is_no_run_does_not_hide_a_shipped_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "letter").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load("letter").config.layers == 12

@@ -26,7 +26,7 @@ def load(source: str | Path, step: int | None = None) -> GPTJ:
         WhatwhereError: there is no such model, or its file is damaged.
     """
     path = Path(source)
-    if path.is_dir():
+    if path.is_dir() and (Run(path).exists or str(source) not in SHIPPED):
         return Run(path).load(step)
     if step is not None:
         raise WhatwhereError(f"step {step} was asked for, and {source} is not a run directory; leave the step out.")
