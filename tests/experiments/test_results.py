@@ -52,6 +52,7 @@ def test_results_made_with_other_settings_are_kept_apart(tmp_path: Path):
 
 
 def test_analyses_go_to_the_run_or_beside_it(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
     assert analysis_directory(str(tmp_path), None) == tmp_path
     assert analysis_directory("number", None) == Path("analysis-number")
     assert analysis_directory("number", tmp_path / "x") == tmp_path / "x"

@@ -13,6 +13,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import read_csv, read_json, write_csv, write_json
 from whatwhere.tasks.task import Task
+from whatwhere.training.run import Run
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,7 +28,7 @@ def analysis_directory(model: str, out: Path | None) -> Path:
     if out is not None:
         return out
     path = Path(model)
-    return path if path.is_dir() else Path(f"analysis-{path.stem}")
+    return path if Run(path).exists else Path(f"analysis-{path.stem}")
 
 
 def task_of(model: GPTJ, name: str) -> Task:
