@@ -23,8 +23,9 @@ def model(name: str) -> GPTJ:
 
 
 def test_a_shipped_model_solves_every_hop_class(name: str, model: GPTJ):
-    assert model.task == make_task(name)
-    batch = model.task.sample(1600, seed=12345)
+    task = make_task(name)
+    assert model.task == task
+    batch = task.sample(1600, seed=12345)
     assert min(accuracy_by_hop(model, batch, 4)) >= 0.99
 
 
