@@ -143,8 +143,8 @@ def _print(rows: Sequence[Timing], kept: set[str]) -> None:
         if row.stage == TOTAL:
             table.add_section()
         table.add_row(
-            row.stage + " =" * (row.stage in kept), duration(row.seconds), size(row.bytes), duration(row.authors_gpu_seconds),
-            duration(row.authors_cpu_seconds), size(row.authors_bytes),
+            row.stage + " =" * (row.stage in kept), duration(row.seconds), size(row.bytes),
+            duration(row.authors_gpu_seconds), duration(row.authors_cpu_seconds), size(row.authors_bytes),
         )  # fmt: skip
     console.out.print(table)
     console.remark(
