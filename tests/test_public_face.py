@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,5 +24,7 @@ def test_importing_the_package_and_the_command_line_loads_nothing_heavy():
 
 
 def test_imports_point_one_way():
-    found = subprocess.run(["lint-imports"], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports"))], capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stdout

@@ -13,7 +13,7 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,8 @@ def whole_file(path: Path) -> Iterator[Path]:
             "What was there before is whole; free some space or choose another place, then run the command again."
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be removed now is swept up by the next run
+            beside.unlink()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -13,13 +13,11 @@ from whatwhere.experiments.frequency_gating import GatedAccuracy, measure_gating
 from whatwhere.experiments.geometry import PAPER_IDS, FrequencyRow, PlaneWeight, measure_geometry, steps_of
 from whatwhere.experiments.plane_geometry import (
     KeyAlignment,
-    LetterMatching,
     Plane,
     QueryTurn,
     clearest_turns,
     index_fit,
 )
-from whatwhere.experiments.results import Results, analysis_directory, fingerprint, task_of
 from whatwhere.experiments.variations import (
     Variation,
     band_of,
@@ -198,45 +196,6 @@ def test_everything_is_on_disk_and_not_measured_twice(task: Task, tmp_path: Path
     calls.clear()
     measure_geometry(model, task, tmp_path, inputs=16, observer=lambda: calls.append(1))
     assert calls == []
-
-
-def test_results_of_other_settings_are_kept_unless_forced(tmp_path: Path) -> None:
-    results = Results(tmp_path)
-    results.begin({"seed": 0})
-    results.write("keys", [KeyAlignment(0, 0, 1, "all", 1.0, math.nan, 1.0, 4)])
-    with pytest.raises(WhatwhereError, match="made with seed 0, and 1 was asked for"):
-        results.begin({"seed": 1})
-    (row,) = results.read("keys", KeyAlignment)
-    assert (row.keys, row.inputs, row.alignment) == ("all", 4, 1.0)
-    assert math.isnan(row.low)
-    results.begin({"seed": 1}, force=True)
-    assert not results.has("keys")
-    assert results.settings() == {"seed": 1}
-
-
-def test_a_damaged_table_says_so(tmp_path: Path) -> None:
-    header = "layer,head,plane,matching,low,high,inputs"
-    (tmp_path / "matching.csv").write_text(f"{header}\n0,0,one,1,1,1,4\n")
-    with pytest.raises(WhatwhereError, match=r"matching\.csv is damaged"):
-        Results(tmp_path).read("matching", LetterMatching)
-    with pytest.raises(WhatwhereError, match="the table 'queries' was expected"):
-        Results(tmp_path).read("queries", QueryTurn)
-
-
-def test_analyses_go_beside_a_run_or_here(tmp_path: Path) -> None:
-    assert analysis_directory("number", None) == Path("analysis-number")
-    assert analysis_directory(str(tmp_path / "x.safetensors"), None) == Path("analysis-x")
-    assert analysis_directory(str(tmp_path), None) == tmp_path
-    assert analysis_directory("number", tmp_path) == tmp_path
-
-
-def test_the_fingerprint_tells_models_apart_and_a_model_must_say_its_task() -> None:
-    task = NumberTask()
-    assert fingerprint(tiny(task)) == fingerprint(tiny(task)) != fingerprint(tiny(task, seed=1))
-    nameless = tiny(task)
-    nameless.task = None
-    with pytest.raises(WhatwhereError, match=r"does not say its task\. Train one"):
-        task_of(nameless, "x.safetensors")
 
 
 def test_the_papers_ids_are_those_of_its_table() -> None:
