@@ -13,8 +13,6 @@ from whatwhere.cli import console
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from whatwhere.heads.scores import HeadScores
     from whatwhere.heads.summary import HeadSummary, WindowScores
     from whatwhere.model.gptj import GPTJ
@@ -125,7 +123,9 @@ def _print(rows: list[HeadSummary], settings: dict[str, Any]) -> None:
         f"tau {settings['tau']:g}",
         markup=False,
     )
-    table = _table("layer", "head", "positional", "symbolic", "entropy", "/log n", "itself", "label")
+    table = console.table(
+        "layer", "head", "positional", "symbolic", "entropy", "/log n", "itself", "label", left=["label"]
+    )
     for row in rows:
         table.add_row(
             str(row.layer),
@@ -138,7 +138,7 @@ def _print(rows: list[HeadSummary], settings: dict[str, Any]) -> None:
             f"{row.label}{'*' if row.self_attending else ''}",
         )
     console.out.print(table)
-    _remark(
+    console.remark(
         f"positional, symbolic: pure within gamma {settings['gamma']:g}; uniform: both scores high; mixed: the rest. "
         "In brackets: 95 % intervals (bootstrap over inputs)."
     )
@@ -148,27 +148,31 @@ def _print(rows: list[HeadSummary], settings: dict[str, Any]) -> None:
             f"{row.layer}.{row.head} {row.renormalised_positional:.2f} {row.renormalised_symbolic:.2f}"
             for row in reflexive
         )
-        _remark(
+        console.remark(
             "* attends mostly to itself, so its scores speak of keys that it hardly looks at. Renormalised without its "
             f"own position (layer.head positional symbolic; not the paper's score): {again}."
         )
     if settings["level"] == "tokens":
-        _remark("Tokens were swapped and the model run again; only at layer 0 is this the score of the head alone.")
+        console.remark(
+            "Tokens were swapped and the model run again; only at layer 0 is this the score of the head alone."
+        )
 
 
 def _print_windows(within: list[WindowScores]) -> None:
     console.out.print("\nSwaps within one window, weighed by attention within it")
-    table = _table("layer", "head", "window", "attention", "positional", "symbolic")
+    table = console.table("layer", "head", "window", "attention", "positional", "symbolic")
     for row in within:
         numbers = (f"{value:.2f}" for value in (row.attention, row.positional, row.symbolic))
         table.add_row(str(row.layer), str(row.head), row.window, *numbers)
     console.out.print(table)
-    _remark("A head that looks at one kind of token only is symbolic across windows, whatever it does within one.")
+    console.remark(
+        "A head that looks at one kind of token only is symbolic across windows, whatever it does within one."
+    )
 
 
 def _print_sensitivity(sensitivity: list[HeadScores]) -> None:
     console.out.print("\nPositional and symbolic score at several temperatures")
-    table = _table("layer", "head", *(f"tau {scores.tau:g}" for scores in sensitivity))
+    table = console.table("layer", "head", *(f"tau {scores.tau:g}" for scores in sensitivity))
     for index, layer in enumerate(sensitivity[0].layers):
         for head in range(sensitivity[0].positional.shape[1]):
             pairs = [(scores.positional[index, head], scores.symbolic[index, head]) for scores in sensitivity]
@@ -176,18 +180,3 @@ def _print_sensitivity(sensitivity: list[HeadScores]) -> None:
                 str(layer), str(head), *(f"{positional:.2f} {symbolic:.2f}" for positional, symbolic in pairs)
             )
     console.out.print(table)
-
-
-def _table(*columns: str) -> Table:
-    """A table narrow enough for 80 columns; numbers to the right, labels to the left."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for name in columns:
-        table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
-    return table
-
-
-def _remark(text: str) -> None:
-    console.out.print(text, style="dim", markup=False)
