@@ -88,7 +88,7 @@ class View(Progress):
     def __init__(self, stages: Sequence[Stage]) -> None:
         super().__init__(
             TextColumn("{task.fields[mark]} {task.description:<16}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=20, pulse_style="bar.back"),  # stages that wait keep still
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", markup=False),
