@@ -28,7 +28,9 @@ def test_a_run_ships_with_its_history_and_how_it_was_made(tmp_path: Path):
     assert home == tmp_path / "zoo" / "letter"
     assert load_model(home / "model.safetensors").task == run.task
     manifest = read_json(home / "manifest.json", "the manifest")
-    assert manifest["command"] == "whatwhere train letter --preset smoke --seed 0 --threads 1"
+    assert manifest["command"] == (
+        f"whatwhere train letter --preset smoke --seed 0 --threads 1 --precision {run.config.precision}"
+    )
     assert manifest["test_sequences"] == 152
     assert (home / "scores.csv").read_text() == run.scores_path.read_text()
     assert (home / "metrics.csv").read_text() == run.metrics_path.read_text()

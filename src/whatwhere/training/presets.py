@@ -24,19 +24,19 @@ def laptop(task: Task) -> TrainingConfig:
         model=ModelConfig(vocab_size=task.vocab_size),
         preset="laptop",
         schedule=Schedule(peak=1e-3, warmup=200, hold=1000, hold_at_most=1500, decay=500),
+        precision=fast_precision("cpu"),
         threads=_cores(),
     )
 
 
 def quick(task: Task) -> TrainingConfig:
-    """The fastest way to 0.99 on every hop class: bfloat16 where that is faster, and an early end."""
+    """The fastest way to 0.99 on every hop class: it lets go early and measures less."""
     return replace(
         laptop(task),
         preset="quick",
         schedule=Schedule(peak=1e-3, warmup=100, hold=400, hold_at_most=2000, decay=200),
         learned=Learned(accuracy=0.93, evaluations=1),
         checkpoints=40,
-        precision=fast_precision("cpu"),
         validation=400,
     )
 
@@ -58,6 +58,7 @@ def smoke(task: Task) -> TrainingConfig:
         preset="smoke",
         model=ModelConfig(vocab_size=task.vocab_size, layers=2, d_model=32, d_mlp=64),
         schedule=Schedule(peak=1e-3, warmup=4, hold=16, hold_at_most=16, decay=4),
+        precision="float32",
         dataset_size=1600,
         batch=16,
         checkpoints=6,

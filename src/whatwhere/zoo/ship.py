@@ -36,7 +36,7 @@ def ship(run: Run, destination: Path) -> Path:
     write_json(
         home / "manifest.json",
         {
-            "command": f"{command} --threads {config.threads}",
+            "command": f"{command} --threads {config.threads} --precision {config.precision}",
             "steps": measured["step"],
             "sequences": measured["step"] * config.batch,
             "seconds": measured["seconds"],
