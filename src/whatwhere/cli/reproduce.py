@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     out: Annotated[Path, typer.Option(help="Where everything goes; what is there already is kept.")],
-    preset: Annotated[str, typer.Option(help="Of the trainings: smoke (a minute), quick, laptop, paper.")] = "laptop",
+    preset: Annotated[str, typer.Option(help="Of the trainings: smoke (a try-out), quick, laptop, paper.")] = "laptop",
     seed: Annotated[int, typer.Option(help="Of the trainings.")] = 0,
     only: Annotated[
         list[str] | None, typer.Option(help="A stage, or a kind such as train; may be given several times.")
