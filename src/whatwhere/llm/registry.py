@@ -1,0 +1,1 @@
+"""What inspect-ai finds by name: the tasks and the offline solvers."""
