@@ -1,0 +1,100 @@
+"""One HTML document that needs nothing else: no network, and no script or style but the ones it was made with.
+
+The Content-Security-Policy forbids everything and then allows each script and style by the hash of its text, so even
+markup that slipped in could not run. Results enter as JSON in a script element of a type that browsers do not execute,
+and are escaped so that nothing in them can end it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+DATA_ID = "data"
+"""The element that holds the results; scripts read it with ``JSON.parse``."""
+_BREAKS_OUT = re.compile(r"</(script|style)|<!--|\r|\0", re.IGNORECASE)
+"""What would end an element early, or what the parser would change, so that the hash no longer fits."""
+_TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+<script type="application/json" id="{data_id}">{data}</script>
+{scripts}
+</body>
+</html>
+"""
+
+
+def assemble(title: str, body: str, style: str, scripts: Sequence[str], data: Mapping[str, Any]) -> str:
+    """One HTML document.
+
+    Args:
+        title: shown by the browser; any text.
+        body: markup of ours, never built from results: those belong in ``data``, and scripts show them as text.
+        style: the whole style sheet; inline ``style`` attributes are forbidden.
+        scripts: run in this order, each in an element of its own.
+        data: what the scripts read from the element ``#data``. Numbers that JSON lacks (NaN, infinity) become null.
+    """
+    for text in (style, *scripts):
+        if found := _BREAKS_OUT.search(text):
+            raise AssertionError(f"a script or style may not hold {found.group()!r}: it would not reach the browser")
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            "script-src " + (" ".join(map(_hash, scripts)) or "'none'"),
+            f"style-src {_hash(style)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    return _TEMPLATE.format(
+        policy=html.escape(policy, quote=False),
+        title=html.escape(title),
+        style=style,
+        body=body,
+        data_id=DATA_ID,
+        data=embed_json(data),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+    )
+
+
+def embed_json(data: Mapping[str, Any]) -> str:
+    """JSON in which no character means anything to HTML or ends a line of JavaScript."""
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """The same value in what JSON knows."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
