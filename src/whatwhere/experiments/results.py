@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
-from whatwhere.storage import read_csv, read_json, write_csv, write_json
+from whatwhere.storage import read_csv, read_json, remove_file, write_csv, write_json
 from whatwhere.tasks.task import Task
 from whatwhere.training.run import Run
 
@@ -83,7 +83,7 @@ class Results:
                     "asked for. Replace them with --force, or keep both with another --out."
                 )
             for table in self.directory.glob("*.csv"):
-                table.unlink()
+                remove_file(table)
         write_json(path, settings)
 
     def settings(self) -> dict[str, Any]:

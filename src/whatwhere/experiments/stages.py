@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress
-from whatwhere.storage import read_json, write_json
+from whatwhere.storage import read_json, remove_file, write_json
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Work:
         goes_on = record is not None and record.inputs == inputs and record.results is None
         if record is not None and not goes_on and not stage.costly:
             for path in self._files(stage):
-                path.unlink()
+                remove_file(path)
         spent = record.seconds if record is not None and (goes_on or stage.costly) else 0.0
         self._write(Record(stage.name, inputs, seconds=spent), stage)
 

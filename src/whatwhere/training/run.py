@@ -24,7 +24,16 @@ import numpy as np
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model, save_model
 from whatwhere.model.gptj import GPTJ
-from whatwhere.storage import TEMPORARY_SUFFIX, load_tensors, read_csv, read_json, save_tensors, write_csv, write_json
+from whatwhere.storage import (
+    TEMPORARY_SUFFIX,
+    load_tensors,
+    read_csv,
+    read_json,
+    remove_file,
+    save_tensors,
+    write_csv,
+    write_json,
+)
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import TrainingConfig
 
@@ -164,7 +173,7 @@ class Run:
         path = self.directory / "resume" / f"step-{state.step:08d}.safetensors"
         save_tensors(path, state.arrays, {"counters": json.dumps(state.counters)})
         for old in self._states()[:-_STATES_KEPT]:
-            old.unlink(missing_ok=True)
+            remove_file(old)
         for partial in self.directory.glob(f"*/*{TEMPORARY_SUFFIX}"):
             partial.unlink(missing_ok=True)
 
