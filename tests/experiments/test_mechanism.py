@@ -17,6 +17,7 @@ from whatwhere.tasks.task import Task
 
 TABLES = [
     "ablation", "deliveries", "hops", "layers_used", "moves", "patching", "pointers", "readout", "roles", "verdicts",
+    "windows",
 ]  # fmt: skip
 
 

@@ -171,3 +171,9 @@ def test_the_oracle_refuses_sequences_without_an_answer(task, text, message):
 def test_the_oracle_refuses_ids_outside_the_vocabulary():
     with pytest.raises(WhatwhereError, match="ids from 0 to 135 were expected, and 136 arrived"):
         NumberTask().solve(np.array([[0, 136]]))
+
+
+def test_windows_hold_every_key_but_the_query():
+    task = NumberTask(target=3, context=4)
+    assert [position for window in task.windows.values() for position in window] == list(range(task.length - 1))
+    assert {name: len(window) for name, window in task.windows.items()} == {"target": 3, "pre-target": 4}

@@ -67,8 +67,7 @@ def heads(
     with console.err.status("scoring"):
         rows = summarise(loaded, tokens, tau, level=level.value, gamma=gamma, seed=seed)
         sensitivity = tau_sensitivity(loaded, tokens, SENSITIVITY_TAUS, level=level.value) if taus else []
-        places = {"target": range(chosen.target), "pre-target": range(chosen.target, chosen.length - 1)}
-        within = score_windows(loaded, tokens, places, tau) if windows else []
+        within = score_windows(loaded, tokens, chosen.windows, tau) if windows else []
     settings: dict[str, Any] = {
         "model": model, "step": step, "task": chosen.name, "inputs": inputs, "seed": seed,
         "tau": tau, "gamma": gamma, "level": level.value,

@@ -9,6 +9,7 @@ layers_used.csv   layers until it stands at the last position, against hops and 
 pointers.csv      addresses ahead that a linear probe decodes at the last position
 ablation.csv      accuracy per hop class before and after each head is mean-ablated
 verdicts.csv      which roles the ablation bears out
+windows.csv       scores with swaps inside the target and the pre-target window alone
 patching.csv      where a changed hop can be patched in
 hops.csv          accuracy at 1 to 8 hops
 """
@@ -30,6 +31,7 @@ from whatwhere.experiments.readout import Delivery, deliveries, layers_used, mov
 from whatwhere.experiments.results import Results
 from whatwhere.heads.intervals import wilson_interval
 from whatwhere.heads.roles import RoleShare, role_shares
+from whatwhere.heads.summary import score_windows
 from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.letter import LetterTask
@@ -39,6 +41,8 @@ LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
 INPUTS_PER_PAIR = 20
 """Patching runs the model some 130 times per pair, so there is one pair for so many inputs."""
+SCORED = 512
+"""Inputs on which windows are scored, if there are so many; as many as `whatwhere score` takes."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ def measure(
         results.write("ablation", ablations)
         roles, brought = results.read("roles", RoleShare), results.read("deliveries", Delivery)
         results.write("verdicts", judge(roles, brought, ablations))
+    if not results.has("windows"):
+        some = task.sample(min(inputs, SCORED), seed=seed)
+        results.write("windows", score_windows(model, some.tokens, task.windows))
     if not results.has("patching"):
         results.write("patching", patch(model, task, inputs // INPUTS_PER_PAIR, seed, progress))
     if not results.has("hops"):

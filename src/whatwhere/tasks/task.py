@@ -88,6 +88,11 @@ class Task(ABC):
         return self.target + self.context + 1
 
     @property
+    def windows(self) -> dict[str, range]:
+        """The positions of the keys by window; the query belongs to none."""
+        return {"target": range(self.target), "pre-target": range(self.target, self.length - 1)}
+
+    @property
     def vocab_size(self) -> int:
         """The number of token ids."""
         return len(self.vocabulary)

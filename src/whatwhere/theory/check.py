@@ -18,6 +18,8 @@ class Check:
     errors: int
     found: str = ""
     """What was seen beside the count, for people."""
+    counterexamples: int = 0
+    """Where the claim is that something printed fails: on how many of the inputs it does."""
 
     @property
     def passed(self) -> bool:

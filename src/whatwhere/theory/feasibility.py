@@ -113,8 +113,9 @@ def out_of_range_inputs(count: int = 2_000) -> Check:
     head = sharp_index_head(1.0)
     failed = head.errors(tokens, index(tokens, NUMBERS), "hard")
     wrong = int((failed != index_failures(tokens, NUMBERS, head.theta)).any(1).sum())
-    found = f"{failed.any(1).sum()} inputs fail somewhere (E3)"
-    return Check("T_Index fails on out-of-range integers exactly where predicted", count, wrong, found)
+    fails = int(failed.any(1).sum())
+    claim = "T_Index fails on out-of-range integers exactly where predicted"
+    return Check(claim, count, wrong, f"{fails} inputs fail somewhere (E3)", fails)
 
 
 def tied_inputs(count: int = 2_000) -> Check:
@@ -122,8 +123,9 @@ def tied_inputs(count: int = 2_000) -> Check:
     tokens = LetterTask().sample(count, seed=0).tokens
     failed = sharp_retrieval_head(0.0).errors(tokens, retrieval(tokens, LETTERS), "hard")
     wrong = int((failed != retrieval_failures(tokens, LETTERS)).any(1).sum())
-    found = f"{failed.any(1).sum()} inputs fail somewhere (E4)"
-    return Check("T_Retrieval at angle 0 fails on shared left letters exactly where predicted", count, wrong, found)
+    fails = int(failed.any(1).sum())
+    claim = "T_Retrieval at angle 0 fails on shared left letters exactly where predicted"
+    return Check(claim, count, wrong, f"{fails} inputs fail somewhere (E4)", fails)
 
 
 def number_task() -> Check:

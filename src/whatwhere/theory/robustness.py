@@ -52,20 +52,22 @@ def printed_index_bound_fails() -> Check:
     failures = {t: len(list(_above(lengths, t, index_largest, index_printed_bound))) for t in INDEX_ANGLES}
     wrong = sum(failures[theta] != count for theta, count in PRINTED_INDEX_FAILURES.items())
     found = ", ".join(f"{count} of {len(lengths)} lengths at {theta}" for theta, count in failures.items())
-    return Check("the printed Index bound fails for the largest discrepancy (E5)", 3 * len(lengths), wrong, found)
+    claim = "the printed Index bound fails for the largest discrepancy (E5)"
+    return Check(claim, len(failures) * len(lengths), wrong, found, sum(failures.values()))
 
 
 def printed_retrieval_bound_fails() -> Check:
     """E6: the printed Retrieval bound, even for the smallest discrepancy, at short lengths."""
-    wrong = inputs = 0
+    wrong = inputs = fails = 0
     found = []
     for theta, expected in PRINTED_RETRIEVAL_FAILURES.items():
         lengths = [n for n in retrieval_lengths(theta) if n >= 3 and (2 * n - 3) * theta <= math.pi / 4]
         above = list(_above(lengths, theta, retrieval_smallest, retrieval_printed_bound))
         wrong += len(set(above) ^ set(expected))
         inputs += len(lengths)
+        fails += len(above)
         found.append(f"n = {above[0]} to {above[-1]} at {theta}")
-    return Check("the printed Retrieval bound fails at short lengths (E6)", inputs, wrong, ", ".join(found))
+    return Check("the printed Retrieval bound fails at short lengths (E6)", inputs, wrong, ", ".join(found), fails)
 
 
 def retrieval_lengths(theta: float, letters: int = 8) -> range:

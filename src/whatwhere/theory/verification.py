@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from whatwhere.storage import write_json
-from whatwhere.theory import curves, feasibility, purity, robustness, tables
+from whatwhere.theory import curves, decomposition, feasibility, purity, robustness, tables
 from whatwhere.theory.check import Check
 
 CHECKS: tuple[Callable[[], Check], ...] = (
+    decomposition.number_decomposition,
+    decomposition.letter_decomposition,
     feasibility.small_index_inputs,
     feasibility.small_retrieval_inputs,
     feasibility.random_index_inputs,
@@ -51,7 +53,7 @@ def check_paper(
     for done, check in enumerate(CHECKS):
         progress(check.__name__.replace("_", " "), done, total)
         found = check()
-        checks.append({**asdict(found), "passed": found.passed})
+        checks.append({"name": check.__name__, **asdict(found), "passed": found.passed})
     result = {
         "checks": checks,
         "inverse_temperatures": tables.beta_rows(),
