@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whatwhere import storage
 from whatwhere.errors import WhatwhereError
 from whatwhere.storage import (
     load_tensors,
@@ -38,7 +37,7 @@ def test_a_failed_write_leaves_the_earlier_file_as_it_was(tmp_path: Path, monkey
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(storage.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(WhatwhereError, match=r"No space left on device.*What was there before is whole"):
         write_text(path, "new")
     assert path.read_text() == "old"

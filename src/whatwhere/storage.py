@@ -11,8 +11,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,25 @@ import numpy as np
 
 from whatwhere import memory, seal
 from whatwhere.errors import WhatwhereError
-from whatwhere.files import whole_file
+from whatwhere.files import remove_file, watchers, whole_file
+
+__all__ = [
+    "load_tensors",
+    "read_csv",
+    "read_json",
+    "read_text",
+    "remove_file",
+    "save_tensors",
+    "watchers",
+    "whole_file",
+    "write_csv",
+    "write_json",
+    "write_text",
+]
 
 _CHECKSUM = "whatwhere.sha256"
 _FORMAT = "whatwhere.format"
 _SEAL = "seal"
-watchers: list[Callable[[Path], None]] = []
-"""Called with the path of each file that was written or removed here; :mod:`whatwhere.remote` keeps copies in step."""
 
 
 def write_text(path: Path, text: str) -> None:

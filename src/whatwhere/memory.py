@@ -1,0 +1,122 @@
+"""What fits: sizes are estimated before memory is taken, and work that does not fit goes on in smaller blocks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from whatwhere.errors import WhatwhereError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Result = TypeVar("Result")
+_ONE_AT_A_TIME = threading.RLock()
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def require(wanted: int, what: str) -> None:
+    """Refuses what cannot fit.
+
+    Args:
+        wanted: bytes, estimated.
+        what: what needs them, as the beginning of a sentence.
+
+    Raises:
+        WhatwhereError: less is free.
+    """
+    free = free_bytes()
+    if free is not None and wanted > free:
+        raise WhatwhereError(
+            f"{what} would take about {in_words(wanted)} of memory, and {in_words(free)} are free. "
+            "Ask for less, or use a larger machine."
+        )
+
+
+def free_bytes() -> int | None:
+    """Memory that this process may still take: of the machine, its container and its own limit; None if unknown."""
+    found = [free for free in (_of_machine(), _of_container(), _of_process()) if free is not None]
+    return min(found) if found else None
+
+
+def _of_machine() -> int | None:
+    return _field("/proc/meminfo", "MemAvailable:")
+
+
+def _of_container() -> int | None:
+    """What control groups leave, counting as free what the kernel can drop."""
+    try:
+        most = (_CGROUP / "memory.max").read_text().strip()
+        if most == "max":
+            return None
+        used = int((_CGROUP / "memory.current").read_text())
+        return max(0, int(most) - used + (_field(_CGROUP / "memory.stat", "inactive_file") or 0) // 1024)
+    except (OSError, ValueError):
+        return None
+
+
+def _of_process() -> int | None:
+    """What ``ulimit -v`` leaves."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return None
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _field("/proc/self/status", "VmSize:")
+    return None if most == resource.RLIM_INFINITY or used is None else max(0, most - used)
+
+
+def _field(path: Path | str, name: str) -> int | None:
+    """A number of kB in one of the kernel's tables, in bytes."""
+    try:
+        line = next(line for line in Path(path).read_text().splitlines() if line.startswith(name))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+
+
+def in_words(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, of in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= of:
+            return f"{count / of:,.1f} {unit}"
+    return f"{count / 1e3:.1f} kB"
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether an exception says that memory ran out: Python's own, or torch's for CPUs and GPUs."""
+    text = str(error)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and any(sign in text for sign in ("can't allocate memory", "out of memory", "bad_alloc", "not enough memory"))
+    )
+
+
+def in_halves(work: Callable[[Tensor], Result], block: Tensor, join: Callable[[Sequence[Result]], Result]) -> Result:
+    """Does a block of work, and if memory runs out, its halves one after the other; and so on down to one input.
+
+    Other threads that ran out, too, wait: what is left of the memory goes to one of them at a time.
+
+    Args:
+        work: what to do with some inputs.
+        block: the inputs, first axis.
+        join: puts the results of consecutive blocks together.
+
+    Raises:
+        WhatwhereError: a single input does not fit.
+    """
+    try:
+        return work(block)
+    except (MemoryError, RuntimeError) as error:
+        if not is_exhausted(error):
+            raise
+        if len(block) < 2:
+            raise WhatwhereError(
+                f"memory ran out on a single input of shape {tuple(block.shape[1:])}. Use a shorter input, or a larger "
+                "machine."
+            ) from error
+    with _ONE_AT_A_TIME:  # out of the except clause: the failed attempt's memory is released
+        middle = len(block) // 2
+        return join([in_halves(work, half, join) for half in (block[:middle], block[middle:])])
