@@ -1,0 +1,173 @@
+"""The benchmark as inspect-ai tasks: ``whatwhere/one_hop_number`` and ``whatwhere/one_hop_letter``, and the multi-hop ones.
+
+A task is one cell of the table: one size, one run. Its log keeps the reply, both readings of it and the tokens that it
+cost, so that scoring can be repeated without asking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ContentReasoning, GenerateConfig, ModelOutput
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.llm.extraction import Verdict, is_single_token, read_answer
+from whatwhere.llm.one_hop import EXAMPLES, Example, digest, one_hop_examples
+from whatwhere.llm.prompts import prompt
+from whatwhere.tasks import make_task
+
+VERSION = 1
+"""Of the tasks; raised whenever sequences, prompts or scoring change, so that old and new logs are not mixed."""
+MAX_TOKENS = 32
+"""Room for an answer with a few words around it; what is cut off counts as no answer."""
+CUT_OFF = ("max_tokens", "model_length", "content_filter")
+
+observers: list[Callable[[], None]] = []
+"""Called after each scored reply; a running benchmark counts its progress with it."""
+
+
+@task
+def one_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+    """The paper's one-hop number task: count back as many places as the last token says.
+
+    Args:
+        size: tokens of the window, without the query.
+        seed: the number of the run.
+        examples: sequences.
+    """
+    return _task("one_hop", "number", size, seed, one_hop_examples("number", size, seed, examples))
+
+
+@task
+def one_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+    """The paper's one-hop letter task: find the token that begins with the second letter of the last one.
+
+    Args:
+        size: tokens of the window, without the query.
+        seed: the number of the run.
+        examples: sequences.
+    """
+    return _task("one_hop", "letter", size, seed, one_hop_examples("letter", size, seed, examples))
+
+
+@task
+def multi_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+    """The number task of Section 2.1 with one to four hops, in words for a chat model and in tokens for ours.
+
+    Args:
+        size: tokens before the query; from 16, where the paper trains.
+        seed: the number of the run.
+        examples: sequences, in equal numbers for each hop count.
+    """
+    return _task("multi_hop", "number", size, seed, multi_hop_examples("number", size, seed, examples))
+
+
+@task
+def multi_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+    """The letter task of Section 2.1 with one to four hops, in words for a chat model and in tokens for ours.
+
+    Args:
+        size: tokens before the query; from 16, where the paper trains.
+        seed: the number of the run.
+        examples: sequences, in equal numbers for each hop count.
+    """
+    return _task("multi_hop", "letter", size, seed, multi_hop_examples("letter", size, seed, examples))
+
+
+TASKS: dict[str, Callable[..., Task]] = {
+    made.__name__: made for made in (one_hop_number, one_hop_letter, multi_hop_number, multi_hop_letter)
+}
+
+
+def multi_hop_examples(name: str, size: int, seed: int, count: int) -> list[Example]:
+    """Sequences of the multi-hop tasks as text; longer ones have extra target tokens, as in Section 3.6.
+
+    Raises:
+        WhatwhereError: the size is below that of the task.
+    """
+    made = make_task(name)
+    if size < made.length - 1:
+        raise WhatwhereError(
+            f"the multi-hop {name} task has {made.length - 1} tokens before the query or more, and size {size} arrived."
+        )
+    batch = made.sample(count, seed=seed, extra_target=size - (made.length - 1))
+    return [
+        Example(made.decode(tokens), made.decode(answer[None]), int(size - path[hops]))
+        for tokens, answer, path, hops in zip(batch.tokens, batch.answers, batch.paths, batch.hops, strict=True)
+    ]
+
+
+def _task(kind: str, name: str, size: int, seed: int, examples: Sequence[Example]) -> Task:
+    samples = [
+        Sample(
+            id=number,
+            input=prompt(kind, name, example.sequence),
+            target=example.answer,
+            metadata={"distance": example.distance},
+        )
+        for number, example in enumerate(examples, start=1)
+    ]
+    return Task(
+        dataset=MemoryDataset(samples),
+        solver=generate(),
+        scorer=reading(f"{kind}_{name}"),
+        config=GenerateConfig(max_tokens=MAX_TOKENS, temperature=0),
+        version=VERSION,
+        metadata={"size": size, "seed": seed, "examples": len(examples), "sequences": digest(examples)},
+    )
+
+
+@scorer(metrics={"strict": [mean(), stderr()], "lenient": [mean(), stderr()], "no_answer": [mean()]})
+def reading(name: str) -> Scorer:
+    """Reads each reply strictly and leniently, and keeps what it cost.
+
+    Args:
+        name: the task, one of :data:`whatwhere.llm.extraction.TOKENS`.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        output = state.output
+        read = read_answer(name, output.completion, truncated=output.stop_reason in CUT_OFF)
+        strict, lenient = read.verdicts(target.text)
+        for observe in observers:
+            observe()
+        return Score(
+            value={
+                "strict": strict is Verdict.RIGHT,
+                "lenient": lenient is Verdict.RIGHT,
+                "no_answer": strict is Verdict.NO_ANSWER,
+            },
+            answer=read.lenient,
+            explanation=output.completion,
+            metadata={
+                "strict": str(strict),
+                "lenient": str(lenient),
+                "single_token": is_single_token(output.completion),
+                "stop_reason": output.stop_reason,
+                **_cost(output),
+            },
+        )
+
+    return score
+
+
+def _cost(output: ModelOutput) -> dict[str, int | bool | None]:
+    """Tokens of one reply, None where the provider does not say; and whether the model reasoned before it."""
+    usage = output.usage
+    thought = usage.reasoning_tokens if usage else None
+    shown = any(
+        isinstance(part, ContentReasoning)
+        for choice in output.choices
+        if isinstance(choice.message.content, list)
+        for part in choice.message.content
+    )
+    return {
+        "input_tokens": usage.input_tokens if usage else None,
+        "output_tokens": usage.output_tokens if usage else None,
+        "reasoning_tokens": thought,
+        "reasoned": bool(thought) or shown,
+    }
