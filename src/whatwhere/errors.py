@@ -11,6 +11,10 @@ class WhatwhereError(ValueError):
     """A user's mistake, or a state of the machine that the user can mend (a full disk, a damaged file)."""
 
 
+class WhatwhereWarning(UserWarning):
+    """Something was not as it should be, and a way round it was found; the command line prints it as a note."""
+
+
 class MissingExtraError(WhatwhereError):
     """An optional dependency is not installed.
 

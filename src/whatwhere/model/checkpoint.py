@@ -27,20 +27,41 @@ def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) 
     save_tensors(path, weights_of(model), {"whatwhere": json.dumps(about)})
 
 
-def load_model(path: Path) -> GPTJ:
+def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
     """Reads a model that :func:`save_model` wrote; its weights are frozen, ``model.requires_grad_()`` thaws them.
+
+    Args:
+        path: the file.
+        notes: what its notes must not contradict (the run and the step it should be of).
 
     Raises:
         WhatwhereError: the file is missing, damaged, or holds something else.
     """
-    what = "a model"
-    arrays, metadata = load_tensors(path, what)
+    arrays, metadata = load_tensors(path, "a model")
     try:
         about = json.loads(metadata["whatwhere"])
         config = ModelConfig.from_dict(about["model"])
         task = None if about["task"] is None else task_from_dict(about["task"])
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        known = dict(about["notes"])
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, WhatwhereError):
+            raise
         raise WhatwhereError(f"{path} holds no whatwhere model: its description is missing or damaged.") from error
+    for name, value in (notes or {}).items():
+        if known.get(name, value) != value:
+            raise WhatwhereError(
+                f"{path} holds the model of another {name} than it should ({known[name]}, not {value}). "
+                "Put the right file back."
+            )
+    if task is not None and task.vocab_size != config.vocab_size:
+        raise WhatwhereError(
+            f"{path} holds a model of {config.vocab_size} tokens for a task of {task.vocab_size}; it is damaged."
+        )
+    if config.parameters != sum(array.size for array in arrays.values()):  # before memory is taken
+        raise WhatwhereError(
+            f"{path} does not hold the weights that its configuration describes: {config.parameters:,} numbers were "
+            f"expected, and there are {sum(array.size for array in arrays.values()):,}."
+        )
     model = GPTJ(config)
     model.task = task
     set_weights(model, arrays, path)
@@ -56,14 +77,14 @@ def set_weights(model: GPTJ, arrays: Mapping[str, np.ndarray], path: Path) -> No
     """Gives a model the weights of a file.
 
     Raises:
-        WhatwhereError: names or shapes are not those of the model.
+        WhatwhereError: names, shapes or kinds of numbers are not those of the model.
     """
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: array.shape for name, array in arrays.items()}
+    expected = {name: (tuple(value.shape), "float32") for name, value in model.state_dict().items()}
+    found = {name: (array.shape, str(array.dtype)) for name, array in arrays.items()}
     if expected != found:
         odd = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         raise WhatwhereError(
-            f"{path} does not hold the weights that its configuration describes: {odd!r} should have the shape "
-            f"{expected.get(odd)} and has {found.get(odd)}."
+            f"{path} does not hold the weights that its configuration describes: {odd!r} should be "
+            f"{expected.get(odd)} and is {found.get(odd)}."
         )
     model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})

@@ -103,6 +103,9 @@ class TrainingConfig:
         for name in ("batch", "checkpoints", "validation", "threads", "dataset_size"):
             if getattr(self, name) < 1:
                 raise WhatwhereError(f"{name} must be 1 or more, not {getattr(self, name)}.")
+        for name, most in (("threads", 1024), ("checkpoints", 1_000_000), ("seed", 2**63 - 1)):
+            if getattr(self, name) > most:
+                raise WhatwhereError(f"{name} must be at most {most:,}, not {getattr(self, name):,}.")
         if self.model.vocab_size != self.task.vocab_size:
             raise WhatwhereError(
                 f"the {self.task.name} task has {self.task.vocab_size} tokens, and the model {self.model.vocab_size}."
@@ -111,6 +114,12 @@ class TrainingConfig:
             raise WhatwhereError(
                 f"clip must be above 0 and weight_decay not below, and they are {self.clip} and {self.weight_decay}."
             )
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes training takes at least: weights, gradients, moments, their copies, data, one batch."""
+        sequence = 8 * (self.task.length + self.task.max_hops + 3)
+        return 40 * self.model.parameters + sequence * (self.dataset_size + 8 * self.batch)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``config.json`` keeps it."""

@@ -5,7 +5,8 @@
     RUN/checkpoints/       step-00000500.safetensors, each a model of its own
     RUN/resume/            the two latest states: weights, optimiser, generator, counters
 
-A damaged state is found by its checksum and the one before it is used.
+Every file is bound to its run (the configuration decides all of them) and each model and state to its step. A damaged
+state is passed over for the one before it; so is a damaged last model, unless the state of its step still has it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.model.checkpoint import load_model, save_model
+from whatwhere import lock, memory, seal
+from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.model.checkpoint import load_model, save_model, set_weights
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import (
-    TEMPORARY_SUFFIX,
     load_tensors,
     read_csv,
     read_json,
@@ -87,13 +90,37 @@ class Run:
         Raises:
             WhatwhereError: there is no run here, or its configuration is damaged.
         """
-        self._require()
+        return TrainingConfig.from_dict(self._training())
+
+    @property
+    def owner(self) -> str:
+        """What the files of this run are sealed with: a name for its configuration."""
+        return seal.owner(self._training())
+
+    def _training(self) -> dict[str, Any]:
+        self.require()
         content = read_json(self._config_path, "the run's configuration")
         if "training" not in content or not isinstance(content["training"], dict):
             raise WhatwhereError(f"{self._config_path} has no part 'training'; it is not a run's configuration.")
-        return TrainingConfig.from_dict(content["training"])
+        return content["training"]
 
-    def _require(self) -> None:
+    @contextmanager
+    def held(self, what: str) -> Iterator[None]:
+        """Keeps other processes from doing the same work (``train``, ``score``) on this run.
+
+        Raises:
+            WhatwhereError: one does already.
+        """
+        self.require()
+        with lock.only_one(self.directory, what):
+            yield
+
+    def require(self) -> None:
+        """Refuses a directory that is no run, or no longer.
+
+        Raises:
+            WhatwhereError: it has no configuration.
+        """
         if not self.exists:
             raise WhatwhereError(
                 f"a run directory (one with a config.json) was expected, and {self.directory} is not one. "
@@ -117,6 +144,9 @@ class Run:
             )
         if self.directory.exists() and (not self.directory.is_dir() or any(self.directory.iterdir())):
             raise WhatwhereError(f"{self.directory} exists and is not empty; choose a new directory for the run.")
+        memory.require(
+            config.memory, f"training with batches of {config.batch:,} and {config.model.parameters:,} weights"
+        )
         write_json(self._config_path, {"training": config.to_dict(), "environment": environment()})
 
     @property
@@ -135,29 +165,58 @@ class Run:
         return self.directory / "checkpoints" / f"step-{step:08d}.safetensors"
 
     def load(self, step: int | None = None) -> GPTJ:
-        """The model of a step, the last one by default.
+        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left.
 
         Raises:
             WhatwhereError: there is no such checkpoint, or it is damaged.
         """
-        self._require()
+        self.require()
         there = self.steps()
         if not there:
             raise WhatwhereError(f"{self.directory} has no checkpoints yet; train it first (--resume continues a run).")
-        if step is not None and step not in there:
-            raise WhatwhereError(
-                f"{self.directory} has no checkpoint of step {step}; it has {len(there)}, "
-                f"from step {there[0]} to step {there[-1]}."
+        if step is not None:
+            if step not in there:
+                raise WhatwhereError(
+                    f"{self.directory} has no checkpoint of step {step}; it has {len(there)}, "
+                    f"from step {there[0]} to step {there[-1]}."
+                )
+            return self._load(step)
+        try:
+            return self._load(there[-1])
+        except WhatwhereError as error:
+            return self._last_whole(there, error)
+
+    def _load(self, step: int) -> GPTJ:
+        return load_model(self.checkpoint_path(step), {"step": step, "run": self.owner})
+
+    def _last_whole(self, there: list[int], damage: WhatwhereError) -> GPTJ:
+        """The last model when its file is damaged: out of the state of the same step, or the model before it."""
+        state, _ = self.latest_state()
+        if state is not None and state.step == there[-1]:
+            config = self.config
+            model = GPTJ(config.model)
+            set_weights(model, _weights_in(state), self.directory / "resume")
+            model.task = config.task
+            warnings.warn(
+                f"{damage} The state of step {state.step} has the same model.", WhatwhereWarning, stacklevel=4
             )
-        return load_model(self.checkpoint_path(there[-1] if step is None else step))
+            return model.requires_grad_(False)
+        for step in reversed(there[:-1]):
+            try:
+                model = self._load(step)
+            except WhatwhereError:
+                continue
+            warnings.warn(f"{damage} Taking the model of step {step} instead.", WhatwhereWarning, stacklevel=4)
+            return model
+        raise damage
 
     def save_checkpoint(self, step: int, model: GPTJ) -> None:
         """Keeps a model."""
-        save_model(self.checkpoint_path(step), model, {"step": step})
+        save_model(self.checkpoint_path(step), model, {"step": step, "run": self.owner})
 
     def metrics(self) -> list[dict[str, float]]:
         """The learning curves, a line per checkpoint."""
-        rows = read_csv(self.metrics_path, "the run's metrics", ["step", "loss", "accuracy"])
+        rows = read_csv(self.metrics_path, "the run's metrics", ["step", "loss", "accuracy"], self.owner)
         try:
             return [{key: float(value or "nan") for key, value in row.items()} for row in rows]
         except ValueError as error:
@@ -166,16 +225,15 @@ class Run:
     def write_metrics(self, rows: list[dict[str, float]]) -> None:
         """Replaces the learning curves."""
         columns = list(rows[0])
-        write_csv(self.metrics_path, columns, [[row[column] for column in columns] for row in rows])
+        write_csv(self.metrics_path, columns, [[row[column] for column in columns] for row in rows], self.owner)
 
     def save_state(self, state: State) -> None:
         """Keeps what is needed to go on, and drops all but the two latest."""
+        about = {"step": state.step, "run": self.owner, "counters": state.counters}
         path = self.directory / "resume" / f"step-{state.step:08d}.safetensors"
-        save_tensors(path, state.arrays, {"counters": json.dumps(state.counters)})
+        save_tensors(path, state.arrays, {"state": json.dumps(about)})
         for old in self._states()[:-_STATES_KEPT]:
             remove_file(old)
-        for partial in self.directory.glob(f"*/*{TEMPORARY_SUFFIX}"):
-            partial.unlink(missing_ok=True)
 
     def _states(self) -> list[Path]:
         return sorted((self.directory / "resume").glob("step-*.safetensors"))
@@ -185,11 +243,26 @@ class Run:
         problems = []
         for path in reversed(self._states()):
             try:
-                arrays, notes = load_tensors(path, "the state of the run")
-                return State(int(path.stem.removeprefix("step-")), arrays, json.loads(notes["counters"])), problems
-            except (WhatwhereError, KeyError, ValueError) as error:
+                return self._state(path), problems
+            except WhatwhereError as error:
                 problems.append(str(error))
         return None, problems
+
+    def _state(self, path: Path) -> State:
+        arrays, notes = load_tensors(path, "the state of the run")
+        try:
+            about = json.loads(notes["state"])
+            state = State(int(about["step"]), arrays, dict(about["counters"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise WhatwhereError(f"the state of the run at {path} lacks its description.") from error
+        if about.get("run") != self.owner or path.stem != f"step-{state.step:08d}":
+            raise WhatwhereError(f"the state of the run at {path} is that of another run or step.")
+        return state
+
+
+def _weights_in(state: State) -> dict[str, np.ndarray]:
+    prefix = "model."
+    return {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
 
 
 def environment() -> Mapping[str, Any]:
