@@ -48,8 +48,7 @@ def mechanism(
     loaded = load(model, step)
     shown = choose_input(loaded, text, hops, seed)
     results = Results(analysis_directory(model, out) / "mechanism")
-    settings = {"model": model, "weights": fingerprint(loaded), "inputs": inputs, "seed": seed}
-    results.begin(settings, force=force)
+    results.begin({"model": fingerprint(loaded), "inputs": inputs, "seed": seed}, force=force)
     with console.progress() as bar:
         task = bar.add_task("mechanism", total=None)
         measure(

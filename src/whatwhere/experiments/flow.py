@@ -64,18 +64,18 @@ class Flow:
         """Layers of the model."""
         return 1 + max(look.layer for look in self.trained)
 
-    def save(self, path: Path) -> None:
-        """Writes it as JSON."""
-        write_json(path, asdict(self))
+    def save(self, path: Path, owner: str = "") -> None:
+        """Writes it as JSON; ``owner`` names the results that it is part of."""
+        write_json(path, asdict(self), owner)
 
     @classmethod
-    def read(cls, path: Path) -> Flow:
+    def read(cls, path: Path, owner: str = "") -> Flow:
         """The inverse of :meth:`save`.
 
         Raises:
             WhatwhereError: there is no such file, or it is damaged.
         """
-        content: dict[str, Any] = read_json(path, "the information flow")
+        content: dict[str, Any] = read_json(path, "the information flow", owner)
         try:
             for name in ("trained", "ideal"):
                 content[name] = tuple(Look(**look) for look in content[name])

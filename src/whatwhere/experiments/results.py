@@ -9,6 +9,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
+from whatwhere import seal
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import read_csv, read_json, remove_file, write_csv, write_json
@@ -63,6 +64,7 @@ class Results:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._begun = False
 
     def begin(self, settings: Mapping[str, Any], *, force: bool = False) -> None:
         """Takes the directory for results made with ``settings``; earlier results with the same settings stay.
@@ -70,9 +72,10 @@ class Results:
         Raises:
             WhatwhereError: it holds results made with other settings, and ``force`` does not say to replace them.
         """
-        path = self.directory / "settings.json"
+        path = self._settings_path
+        self._begun = True
         if path.is_file():
-            known = read_json(path, "the settings of earlier results")
+            known = self.settings()
             differing = [key for key in {**known, **settings} if known.get(key) != settings.get(key)]
             if not differing:
                 return
@@ -88,7 +91,22 @@ class Results:
 
     def settings(self) -> dict[str, Any]:
         """What the results were made with."""
-        return read_json(self.directory / "settings.json", "the settings of the results")
+        return read_json(self._settings_path, "the settings of the results")
+
+    @property
+    def _settings_path(self) -> Path:
+        return self.directory / "settings.json"
+
+    @property
+    def owner(self) -> str:
+        """What the results are sealed with: a name for their settings, so that others' are not taken for them.
+
+        Tables that stand alone, without settings, have no owner.
+
+        Raises:
+            WhatwhereError: the settings are damaged, or gone since the work began.
+        """
+        return seal.owner(self.settings()) if self._begun or self._settings_path.is_file() else ""
 
     def has(self, table: str) -> bool:
         """Whether a table is there."""
@@ -97,7 +115,7 @@ class Results:
     def write(self, table: str, rows: Sequence[Row]) -> None:
         """Writes a table, one line for each row; there must be at least one."""
         columns = [field.name for field in fields(rows[0])]
-        write_csv(self._path(table), columns, [astuple(row) for row in rows])
+        write_csv(self._path(table), columns, [astuple(row) for row in rows], self.owner)
 
     def read(self, table: str, kind: type[Row]) -> list[Row]:
         """Reads a table back as rows of their type.
@@ -110,7 +128,7 @@ class Results:
         try:
             return [
                 kind(**{name: _value(row[name], of) for name, of in kinds.items()})
-                for row in read_csv(path, f"the table {table!r}", list(kinds))
+                for row in read_csv(path, f"the table {table!r}", list(kinds), self.owner)
             ]
         except ValueError as error:
             if isinstance(error, WhatwhereError):

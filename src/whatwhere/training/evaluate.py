@@ -43,7 +43,7 @@ def measure_on_test_split(run: Run) -> dict[str, Any]:
     config, step = run.config, run.steps()[-1]
     path = run.directory / "test.json"
     if path.is_file():
-        known = read_json(path, "the run's test result")
+        known = read_json(path, "the run's test result", run.owner)
         if known.get("step") == step:
             return known
     test = config.task.dataset(config.dataset_size, config.seed).test
@@ -53,5 +53,5 @@ def measure_on_test_split(run: Run) -> dict[str, Any]:
         "sequences": len(test),
         "seconds": run.metrics()[-1]["seconds"],
     }
-    write_json(path, result)
+    write_json(path, result, run.owner)
     return result
