@@ -11,6 +11,7 @@ from whatwhere.heads.history import COLUMNS, Settings, read_history, read_rows, 
 from whatwhere.training.run import Run
 
 SETTINGS = Settings(inputs=8)
+CHOSEN = [(1, 0), (1, 2), (3, 1)]
 
 
 def scored(run: Run) -> Path:
@@ -39,6 +40,15 @@ def test_history_is_arrays_by_step_layer_and_head(run: Run) -> None:
     np.testing.assert_allclose(history.entropy_share, history.entropy / np.log(17), rtol=1e-8)
 
 
+def test_heads_that_were_not_scored_are_undefined(tmp_path: Path) -> None:
+    rows = {step: [(step, layer, head, 0.9, 0.2, 1.0, 0.01, 4, 0, "keys", 0.5, 0.0, 0) for layer, head in CHOSEN]
+            for step in (0, 7)}  # fmt: skip
+    write_rows(tmp_path / "scores.csv", rows)
+    history = read_history(tmp_path / "scores.csv")
+    assert history.positional.shape == (2, 4, 3)
+    assert [tuple(at) for at in np.argwhere(~np.isnan(history.positional[1])).tolist()] == CHOSEN
+
+
 def test_damaged_tables_are_refused(run: Run) -> None:
     path = scored(run)
     whole = path.read_text()
@@ -48,6 +58,7 @@ def test_damaged_tables_are_refused(run: Run) -> None:
         (header + ",".join([step, layer, head, "much", *others]) + "".join(rest), "damaged: could not convert"),
         (header + "".join(rest), "one row for each of 3 steps"),
         (header + first + first + "".join(rest[1:]), "one row for each of"),
+        (whole.replace("\n5,0,", "\n5,-1,"), "one row for each of"),
         (header, "one set of settings, and have no rows"),
         (whole.replace(",0.01,8,", ",0.5,8,", 1), "one set of settings, and have tau 0.01"),
     ]:

@@ -43,7 +43,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class ScoreHistory:
-    """The scores of a run's checkpoints."""
+    """The scores of a run's checkpoints; NaN for heads that were not scored, where only some were."""
 
     settings: Settings
     steps: Int[np.ndarray, "step"]
@@ -70,29 +70,29 @@ def read_history(path: Path) -> ScoreHistory:
     if len(settings) != 1:
         found = "; ".join(sorted(map(str, settings))) or "no rows"
         raise WhatwhereError(f"{what} at {path} should have one set of settings, and have {found}. Use --force.")
-    axes = [np.unique(column) for column in index.T]
-    shape = tuple(map(len, axes))
-    table = np.full((len(_NUMBERS), *shape), np.nan)
-    at = tuple(np.searchsorted(axis, column) for axis, column in zip(axes, index.T, strict=True))
-    table[:, *at] = numbers.T
-    if len(rows) != np.prod(shape) or len({tuple(row) for row in index.tolist()}) != len(rows):
+    steps, at_step = np.unique(index[:, 0], return_inverse=True)
+    scored = {(layer, head) for _, layer, head in index.tolist()}
+    if index.min() < 0 or len({*map(tuple, index.tolist())}) != len(rows) or len(rows) != len(steps) * len(scored):
         raise WhatwhereError(
-            f"{what} at {path} should have one row for each of {shape[0]} steps, {shape[1]} layers and {shape[2]} "
-            f"heads, and have {len(rows)} rows. Score anew with --force."
+            f"{what} at {path} should have one row for each of {len(steps)} steps and each of {len(scored)} heads, "
+            f"and have {len(rows)} rows. Score anew with --force."
         )
-    return ScoreHistory(settings.pop(), axes[0], **dict(zip(_NUMBERS, table, strict=True)))
+    layers, heads = index[:, 1:].max(0) + 1
+    table = np.full((len(_NUMBERS), len(steps), layers, heads), np.nan)
+    table[:, at_step, index[:, 1], index[:, 2]] = numbers.T
+    return ScoreHistory(settings.pop(), steps, **dict(zip(_NUMBERS, table, strict=True)))
 
 
-def rows_of(step: int, scores: HeadScores, settings: Settings) -> list[Row]:
-    """The lines of one checkpoint."""
+def rows_of(step: int, scores: HeadScores, settings: Settings, heads: Sequence[int] | None = None) -> list[Row]:
+    """The lines of one checkpoint; ``heads`` says which ones were scored, if not all."""
     return [
         (
-            step, layer, head, float(scores.positional[i, head]), float(scores.symbolic[i, head]),
-            float(scores.entropy[i, head]), settings.tau, settings.inputs, settings.seed, scores.level,
-            float(scores.entropy_share[i, head]), float(scores.own[i, head]), int(scores.undefined[i, head]),
+            step, layer, head, float(scores.positional[i, at]), float(scores.symbolic[i, at]),
+            float(scores.entropy[i, at]), settings.tau, settings.inputs, settings.seed, scores.level,
+            float(scores.entropy_share[i, at]), float(scores.own[i, at]), int(scores.undefined[i, at]),
         )
         for i, layer in enumerate(scores.layers)
-        for head in range(scores.positional.shape[1])
+        for at, head in enumerate(range(scores.positional.shape[1]) if heads is None else heads)
     ]  # fmt: skip
 
 
