@@ -66,7 +66,8 @@ def write_json(path: Path, content: Mapping[str, Any], owner: str = "") -> None:
         content: the object.
         owner: what it belongs to (:func:`whatwhere.seal.owner`), if anything.
     """
-    sealed = {**content, _SEAL: seal.make(_digest(content), owner)}
+    plain = {key: value for key, value in content.items() if key != _SEAL}
+    sealed = {**plain, _SEAL: seal.make(_digest(plain), owner)}
     write_text(path, json.dumps(sealed, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -42,8 +42,9 @@ def test_impossible_shapes_are_refused(changes: dict[str, Any], message: str):
     ("content", "message"),
     [
         ({"vocab_size": 5, "wings": 2}, "unknown field 'wings'"),
-        ({"layers": 2}, "lacks vocab_size"),
-        ({"vocab_size": 5, "closed_planes": 3}, "damaged"),
+        ({"layers": 2}, "lacks 'vocab_size'"),
+        ({"vocab_size": 5, "closed_planes": 3}, "closed_planes of .* should be a list, and 3 arrived"),
+        ({"vocab_size": True}, "vocab_size of .* should be a whole number, and True arrived"),
     ],
 )
 def test_a_damaged_configuration_is_refused(content: dict[str, Any], message: str):

@@ -48,6 +48,9 @@ def test_the_presets_keep_as_many_checkpoints_as_they_promise():
     [
         ({"batch": 0}, "batch must be 1 or more, not 0"),
         ({"threads": 0}, "threads must be 1 or more"),
+        ({"threads": 5000}, "threads must be at most 1,024, not 5,000"),
+        ({"seed": 2**64}, "seed must be at most"),
+        ({"checkpoints": 10**9}, "checkpoints must be at most 1,000,000"),
         ({"task": make_task("letter")}, "the letter task has 128 tokens, and the model 136"),
         ({"clip": 0.0}, "clip must be above 0"),
         ({"weight_decay": -1.0}, "weight_decay not below"),
@@ -78,8 +81,12 @@ def test_damaged_configurations_are_refused():
         TrainingConfig.from_dict(content | {"colour": 1})
     with pytest.raises(WhatwhereError, match="lacks 'schedule'"):
         TrainingConfig.from_dict({key: value for key, value in content.items() if key != "schedule"})
-    with pytest.raises(WhatwhereError, match="damaged"):
+    with pytest.raises(WhatwhereError, match="the run's schedule has the unknown field 'speed'"):
         TrainingConfig.from_dict(content | {"schedule": {"speed": 1}})
+    with pytest.raises(WhatwhereError, match="batch of the run's configuration should be a whole number, and '16'"):
+        TrainingConfig.from_dict(content | {"batch": "16"})
+    with pytest.raises(WhatwhereError, match="a task is described by its name"):
+        TrainingConfig.from_dict(content | {"task": "number"})
 
 
 def test_an_unknown_preset_is_refused_with_those_that_exist():

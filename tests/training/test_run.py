@@ -1,3 +1,6 @@
+import os
+import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,9 +8,10 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.training.config import TrainingConfig
+from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split
 from whatwhere.training.loop import train
-from whatwhere.training.run import Run, environment
+from whatwhere.training.run import Run
 
 
 def test_a_configuration_comes_back_from_disk(run: Run, config: TrainingConfig):
@@ -53,11 +57,17 @@ def test_damaged_metrics_are_refused(run: Run):
 
 
 def test_what_a_crash_left_behind_is_swept_up(run: Run):
-    litter = run.directory / "checkpoints" / "step-00000003.safetensors.99.partial"
-    litter.parent.mkdir()
-    litter.write_text("half")
+    killed = subprocess.Popen(["true"])
+    killed.wait()
+    folder = run.directory / "checkpoints"
+    folder.mkdir()
+    litter = folder / f"step-00000024.safetensors.{socket.gethostname()}.{killed.pid}.partial"
+    in_use = folder / f"step-00000024.safetensors.{socket.gethostname()}.{os.getppid()}.partial"
+    for path in (litter, in_use):
+        path.write_text("half")
     train(run)
     assert not litter.exists()
+    assert in_use.exists()  # its process runs
 
 
 def test_the_test_split_is_measured_once_and_kept(run: Run, monkeypatch: pytest.MonkeyPatch):

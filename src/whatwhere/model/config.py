@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.records import from_json
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "layers", "heads", "d_model", "d_mlp"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise WhatwhereError(f"{name} must be a whole number above 0, not {value!r}.")
         if self.d_model % self.heads:
             raise WhatwhereError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads}).")
@@ -85,24 +85,10 @@ class ModelConfig:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> ModelConfig:
+    def from_dict(cls, content: object) -> ModelConfig:
         """The inverse of :meth:`to_dict`.
 
         Raises:
             WhatwhereError: a field is unknown or missing, or a value is impossible.
         """
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(content) - known)
-        if unknown:
-            raise WhatwhereError(
-                f"the model's configuration has the unknown field {unknown[0]!r}; it may come from a newer whatwhere. "
-                f"Known are {', '.join(sorted(known))}."
-            )
-        if "vocab_size" not in content:
-            raise WhatwhereError("the model's configuration lacks vocab_size.")
-        values = dict(content)
-        try:
-            values["closed_planes"] = tuple(tuple(planes) for planes in values.get("closed_planes", ()))
-            return cls(**values)
-        except TypeError as error:
-            raise WhatwhereError(f"the model's configuration is damaged: {error}.") from error
+        return from_json(cls, content, "the model's configuration")

@@ -35,11 +35,13 @@ def make_task(name: str, **parameters: Any) -> NumberTask | LetterTask:
     return TASKS[name](**parameters)
 
 
-def task_from_dict(description: Mapping[str, Any]) -> NumberTask | LetterTask:
+def task_from_dict(description: object) -> NumberTask | LetterTask:
     """The task that :meth:`Task.to_dict` described.
 
     Raises:
-        WhatwhereError: see :func:`make_task`.
+        WhatwhereError: it is no description, or see :func:`make_task`.
     """
-    parameters = dict(description)
+    if not isinstance(description, Mapping):
+        raise WhatwhereError(f"a task is described by its name and parameters, and {description!r:.80} arrived.")
+    parameters = {str(name): value for name, value in description.items()}
     return make_task(str(parameters.pop("name", None)), **parameters)

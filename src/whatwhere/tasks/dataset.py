@@ -78,6 +78,7 @@ def make_dataset(task: Task, size: int, seed: int) -> Dataset:
             f"a dataset of {task.max_hops} hop classes needs {smallest} sequences or more, so that the validation set "
             f"({VALIDATION:.1%}) holds each class, and {size} were asked for."
         )
+    task.require_memory(size)
     rng, _ = random_streams(seed, "dataset")
     batch = task.instances(rng, np.arange(size) % task.max_hops + 1)
     draws = 0
@@ -136,7 +137,8 @@ def load_dataset(directory: Path) -> Dataset:
     """
     directory = Path(directory)
     manifest = storage.read_json(directory / "manifest.json", "the dataset's manifest")
-    missing = [key for key in ("task", "seed", "sha256") if key not in manifest]
+    kinds = {"task": dict, "seed": int, "sha256": dict}
+    missing = [key for key, kind in kinds.items() if not isinstance(manifest.get(key), kind)]
     if missing:
         raise WhatwhereError(f"the dataset's manifest in {directory} lacks {', '.join(missing)}; make the data anew.")
     task = task_from_dict(manifest["task"])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Int, Int32
 
+from whatwhere import memory
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import balanced_cells
 from whatwhere.tasks.batch import Batch
@@ -126,6 +127,7 @@ class Task(ABC):
         """
         if extra_target < 0:
             raise WhatwhereError(f"extra_target must be 0 or more, and {extra_target} arrived.")
+        self.require_memory(n, extra_target)
         instances, extras = random_streams(seed, "sample")
         batch = self.instances(instances, self._hops(n, hops))
         if not extra_target:
@@ -135,6 +137,11 @@ class Task(ABC):
             tokens=np.hstack([self.extra(extras, batch, extra_target).astype(np.int32), batch.tokens]),
             paths=np.where(batch.paths < 0, -1, batch.paths + np.int32(extra_target)),
         )
+
+    def require_memory(self, n: int, extra_target: int = 0) -> None:
+        """Refuses more sequences than can fit, before any is drawn."""
+        length = self.length + extra_target
+        memory.require(12 * n * (length + self.max_hops), f"{n:,} sequences of {length:,} tokens")
 
     def _hops(self, n: int, hops: int | Sequence[int] | np.ndarray | None) -> Int[np.ndarray, "n"]:
         if n < 1:

@@ -14,6 +14,7 @@ from string import ascii_letters, ascii_lowercase
 import numpy as np
 from jaxtyping import Bool, Int
 
+from whatwhere import memory
 from whatwhere.errors import WhatwhereError
 
 MOST_LETTERS = len(ascii_letters)
@@ -95,6 +96,7 @@ class NumberVocabulary(Vocabulary):
 
 @cache
 def _number_names(symbols: int, integers: int) -> tuple[str, ...]:
+    _require_memory(symbols + integers)
     return (*map(_symbol, range(symbols)), *_integer_names(integers))
 
 
@@ -146,8 +148,13 @@ class LetterVocabulary(Vocabulary):
 
 @cache
 def _letter_names(letters: int, integers: int) -> tuple[str, ...]:
+    _require_memory(letters * (letters + integers))
     lefts = ascii_letters[:letters]
     return tuple(left + right for left in lefts for right in (*lefts, *_integer_names(integers)))
+
+
+def _require_memory(tokens: int) -> None:
+    memory.require(120 * tokens, f"a vocabulary of {tokens:,} tokens")  # two short strings and an entry each
 
 
 def _integer_names(integers: int) -> list[str]:

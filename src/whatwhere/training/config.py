@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
+from whatwhere.records import from_json
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
 from whatwhere.training.device import Device, Precision
@@ -126,30 +127,21 @@ class TrainingConfig:
         return asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> TrainingConfig:
+    def from_dict(cls, content: object) -> TrainingConfig:
         """The inverse of :meth:`to_dict`.
 
         Raises:
             WhatwhereError: a field is unknown, missing or impossible.
         """
-        known = {entry.name for entry in fields(cls)}
-        unknown = sorted(set(content) - known)
-        if unknown:
-            raise WhatwhereError(
-                f"the run's configuration has the unknown field {unknown[0]!r}; it may come from a newer whatwhere."
-            )
-        try:
-            values = dict(content)
-            values["task"] = task_from_dict(values["task"])
-            values["model"] = ModelConfig.from_dict(values["model"])
-            values["schedule"] = Schedule(**values["schedule"])
-            values["learned"] = Learned(**values["learned"])
-            values["betas"] = tuple(values["betas"])
-            return cls(**values)
-        except KeyError as error:
-            raise WhatwhereError(f"the run's configuration lacks {error}.") from error
-        except (TypeError, AttributeError) as error:
-            raise WhatwhereError(f"the run's configuration is damaged: {error}.") from error
+        parts: dict[str, Callable[[Any], object]] = {
+            "task": task_from_dict,
+            "model": ModelConfig.from_dict,
+            "schedule": lambda found: from_json(Schedule, found, "the run's schedule"),
+            "learned": lambda found: from_json(Learned, found, "the run's criterion of having learned"),
+        }
+        given = content if isinstance(content, Mapping) else {}
+        ready = {name: make(given[name]) for name, make in parts.items() if name in given}
+        return from_json(cls, content, "the run's configuration", **ready)
 
 
 def checkpoint_steps(config: TrainingConfig) -> list[int]:

@@ -12,13 +12,10 @@ state is passed over for the one before it; so is a damaged last model, unless t
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +36,10 @@ from whatwhere.storage import (
 )
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import TrainingConfig
+from whatwhere.training.environment import environment
 
 _STATES_KEPT = 2
+_TRAIN = "train"
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,8 @@ class Run:
             WhatwhereError: one does already.
         """
         self.require()
+        if what == _TRAIN:
+            _require_memory(self.config)
         with lock.only_one(self.directory, what):
             yield
 
@@ -142,12 +143,17 @@ class Run:
             raise WhatwhereError(
                 f"{self.directory} holds a run already. Continue it with --resume, or choose another directory."
             )
-        if self.directory.exists() and (not self.directory.is_dir() or any(self.directory.iterdir())):
+        if self.directory.exists() and (not self.directory.is_dir() or self._contents()):
             raise WhatwhereError(f"{self.directory} exists and is not empty; choose a new directory for the run.")
-        memory.require(
-            config.memory, f"training with batches of {config.batch:,} and {config.model.parameters:,} weights"
-        )
-        write_json(self._config_path, {"training": config.to_dict(), "environment": environment()})
+        _require_memory(config)
+        with lock.only_one(self.directory, _TRAIN):
+            if self._contents():
+                raise WhatwhereError(f"{self.directory} was taken by another process a moment ago; choose another.")
+            write_json(self._config_path, {"training": config.to_dict(), "environment": environment()})
+
+    def _contents(self) -> list[str]:
+        """What is in the directory, but for locks."""
+        return [path.name for path in self.directory.iterdir() if path.suffix != lock.SUFFIX]
 
     @property
     def ended(self) -> bool:
@@ -260,32 +266,11 @@ class Run:
         return state
 
 
+def _require_memory(config: TrainingConfig) -> None:
+    size = f"{config.model.parameters:,} weights, {config.dataset_size:,} sequences and batches of {config.batch:,}"
+    memory.require(config.memory, f"training with {size}")
+
+
 def _weights_in(state: State) -> dict[str, np.ndarray]:
     prefix = "model."
     return {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
-
-
-def environment() -> Mapping[str, Any]:
-    """The versions, machine and revision that a result was made with."""
-    import torch
-
-    return {
-        "whatwhere": version("whatwhere"),
-        "revision": _revision(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def _revision() -> str | None:
-    """The git revision of the code, where it runs from a clone."""
-    here = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None
