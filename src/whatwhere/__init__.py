@@ -16,17 +16,19 @@ _HOME = {
     "LetterTask": "whatwhere.tasks.letter",
     "Batch": "whatwhere.tasks.batch",
     "load": "whatwhere.zoo.load",
-    "trace": "whatwhere.model.trace",
+    "trace": "whatwhere.adapters.trace",
     "score": "whatwhere.heads.scores",
+    "HeadWatch": "whatwhere.adapters.callbacks",
     "WhatwhereError": "whatwhere.errors",
 }
 
-__all__ = ["Batch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "score", "trace"]
+__all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "score", "trace"]
 
 if TYPE_CHECKING:
+    from whatwhere.adapters.callbacks import HeadWatch
     from whatwhere.errors import WhatwhereError
     from whatwhere.heads.scores import score
-    from whatwhere.model.trace import trace
+    from whatwhere.adapters.trace import trace
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.letter import LetterTask
     from whatwhere.tasks.number import NumberTask

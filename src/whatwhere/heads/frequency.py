@@ -126,19 +126,16 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
 def plane_logits(layer: LayerTrace, query: int) -> Float[Tensor, "batch head key plane"]:
     """The logits of one query (an index into the traced ones), plane by plane.
 
-    Their sum over planes is the logit, if the whole head is rotated; otherwise coordinates that are not add the rest.
+    Their sum over planes is the logit before any cap, if the whole head is rotated; otherwise coordinates that are not
+    add the rest.
     """
-    waves = layer.amplitudes(query) * layer.waves(query).T  # [batch, head, key, wave]: cosines, sines, rest
-    planes = len(layer.rotation.frequencies)
-    return waves[..., :planes] + waves[..., planes : 2 * planes]
+    return _by_plane(layer, layer.amplitudes(query) * layer.waves(query).T)
 
 
 def _weigh_layer(layer: LayerTrace, measure: str) -> Float[Tensor, "batch head plane"]:
-    batch, heads, keys, width = layer.keys.shape
-    some = max(1, TILE // (heads * keys * width))
+    _, heads, keys, width = layer.keys.shape
     parts = []
-    for start in range(0, batch, some):
-        part = layer.double(slice(start, start + some))
+    for part in layer.parts(TILE // (heads * keys * width)):
         each = [_weigh_query(part, query, measure) for query in range(part.queries.shape[2])]
         parts.append(torch.stack(each).nanmean(0))
     return torch.cat(parts)
@@ -149,9 +146,14 @@ def _weigh_query(layer: LayerTrace, query: int, measure: str) -> Float[Tensor, "
     if measure == "norm":
         asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
         return asked * layer.rotation.planes(layer.keys[:, :, seen]).norm(dim=-1).mean(-2)
-    by_plane = plane_logits(layer, query)[:, :, seen]  # [batch, head, key, plane]
-    total = layer.logits()[:, :, query, seen]  # [batch, head, key]
-    return (_variance if measure == "variance" else _margin)(by_plane, total)
+    waves = (layer.amplitudes(query) * layer.waves(query).T)[:, :, seen]  # [batch, head, key, wave]
+    return (_variance if measure == "variance" else _margin)(_by_plane(layer, waves), waves.sum(-1))
+
+
+def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) -> Float[Tensor, "batch head key plane"]:
+    """Cosine and sine of each plane together; what does not turn is left out."""
+    planes = len(layer.rotation.frequencies)
+    return waves[..., :planes] + waves[..., planes : 2 * planes]
 
 
 def _variance(

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, Weighting, score, stack_scores, weigh
+from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
@@ -70,15 +69,9 @@ def score_model(
     cores = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return _join(list(pool.map(part, ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))))))
+            return join_inputs(list(pool.map(part, ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))))))
     finally:
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
-
-
-def _join(parts: Sequence[HeadScores]) -> HeadScores:
-    """The same heads on more inputs."""
-    each = [field.name for field in fields(HeadScores) if field.name.startswith("each_")]
-    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts], 1) for name in each})
 
 
 def _score_token_swaps(
@@ -95,7 +88,7 @@ def _score_token_swaps(
             yield Tile(i, j, differences[keys[i], keys[j]])
 
         logits = layer.double().logits()[:, :, -1]
-        each.append(weigh(layer, -1, logits, swaps, weighting)[..., None])
+        each.append(weigh(layer, -1, logits, swaps, [weighting])[0, ..., None])
     return stack_scores(before.layers, torch.stack(each, 1), weighting, "tokens")
 
 

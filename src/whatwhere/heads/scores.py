@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.entropy import entropy_of, entropy_share
-from whatwhere.heads.swaps import TILE, Tile, key_swaps, weighted_cosines
+from whatwhere.heads.swaps import TILE, Tile, Weights, key_swaps, weighted_cosines
 from whatwhere.model.trace import LayerTrace, Trace
 
 Level = Literal["keys", "tokens"]
@@ -61,8 +61,8 @@ class HeadScores:
     """In nats, of the attention over all visible keys, the query's own included."""
     each_own: Float[Tensor, "layer batch head query"]
     """The attention that each query pays to its own position."""
-    visible: Int[Tensor, "layer query"]
-    """How many keys each query sees, itself included."""
+    visible: Int[Tensor, "layer *each query"]
+    """How many keys each query sees, itself included (and a sink, if there is one); per input where inputs differ."""
     layers: tuple[int, ...]
     weighting: Weighting
     level: Level
@@ -91,7 +91,8 @@ class HeadScores:
     @property
     def entropy_share(self) -> Float[Tensor, "layer head"]:
         """Entropy as a share of its maximum, the logarithm of the number of visible keys."""
-        return entropy_share(self.each_entropy, self.visible[:, None, None].double()).nanmean((1, 3))
+        seen = self.visible if self.visible.ndim == 3 else self.visible[:, None]  # [layer, batch or 1, query]
+        return entropy_share(self.each_entropy, seen[:, :, None].double()).nanmean((1, 3))
 
     @property
     def own(self) -> Float[Tensor, "layer head"]:
@@ -129,14 +130,18 @@ def score(
     Raises:
         WhatwhereError: tau is not above 0, or the trace holds no layer, input or query.
     """
-    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
+    return score_ways(trace, [Weighting(tau, renormalised, None if among is None else tuple(among))])[0]
+
+
+def score_ways(trace: Trace, ways: Sequence[Weighting]) -> list[HeadScores]:
+    """Like :func:`score`, for several ways of weighing at the price of little more than one."""
     if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
         raise WhatwhereError(
             "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
             "Trace some inputs: whatwhere.trace(model, tokens)."
         )
-    each = torch.stack([_score_layer(layer, weighting) for layer in trace.layers], 1)
-    return stack_scores(trace.layers, each, weighting, "keys")
+    each = torch.stack([_score_layer(layer, ways) for layer in trace.layers], 2)  # [way, 4, layer, batch, head, query]
+    return [stack_scores(trace.layers, own, way, "keys") for own, way in zip(each, ways, strict=True)]
 
 
 def stack_scores(
@@ -152,32 +157,37 @@ def stack_scores(
         each_symbolic=symbolic,
         each_entropy=entropy,
         each_own=own,
-        visible=torch.stack([layer.visible.sum(-1) for layer in layers]),
+        visible=torch.stack([layer.visible.sum(-1) + (layer.sink is not None) for layer in layers]),
         layers=tuple(layer.layer for layer in layers),
         weighting=weighting,
         level=level,
     )
 
 
-def _score_layer(layer: LayerTrace, weighting: Weighting) -> Float[Tensor, "4 batch head query"]:
+def join_inputs(parts: Sequence[HeadScores]) -> HeadScores:
+    """The same heads on more inputs, which are alike in what they see."""
+    names = [field.name for field in fields(HeadScores) if field.name.startswith("each_")]
+    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts], 1) for name in names})
+
+
+def _score_layer(layer: LayerTrace, ways: Sequence[Weighting]) -> Float[Tensor, "way 4 batch head query"]:
     """One layer, some inputs at a time so that float64 copies stay small."""
-    batch, heads, keys, width = layer.keys.shape
-    some = max(1, TILE // (heads * keys * width))
+    _, heads, keys, width = layer.keys.shape
     parts = [
-        torch.stack([_score_query(part, query, weighting) for query in range(part.queries.shape[2])], -1)
-        for part in (layer.double(slice(start, start + some)) for start in range(0, batch, some))
+        torch.stack([_score_query(part, query, ways) for query in range(part.queries.shape[2])], -1)
+        for part in layer.parts(TILE // (heads * keys * width))
     ]
-    return torch.cat(parts, 1)
+    return torch.cat(parts, 2)
 
 
-def _score_query(layer: LayerTrace, query: int, weighting: Weighting) -> Float[Tensor, "4 batch head"]:
+def _score_query(layer: LayerTrace, query: int, ways: Sequence[Weighting]) -> Float[Tensor, "way 4 batch head"]:
     amplitudes, waves = layer.amplitudes(query), layer.waves(query)
-    logits = (amplitudes * waves.T).sum(-1)  # [batch, head, key]: the diagonal of M
+    logits = layer.squash((amplitudes * waves.T).sum(-1))  # [batch, head, key]: the diagonal of M
 
     def swaps(keys: Int[Tensor, "swappable"]) -> Iterator[Tile]:
-        return key_swaps(amplitudes[:, :, keys], waves[:, keys])
+        return key_swaps(amplitudes[:, :, keys], waves[:, keys], layer.squash)
 
-    return weigh(layer, query, logits, swaps, weighting)
+    return weigh(layer, query, logits, swaps, ways)
 
 
 def weigh(
@@ -185,8 +195,8 @@ def weigh(
     query: int,
     logits: Float[Tensor, "batch head key"],
     swaps: Callable[[Tensor], Iterable[Tile]],
-    weighting: Weighting,
-) -> Float[Tensor, "4 batch head"]:
+    ways: Sequence[Weighting],
+) -> Float[Tensor, "way 4 batch head"]:
     """Positional, symbolic, entropy and attention to itself, of one query of a layer.
 
     Args:
@@ -194,18 +204,44 @@ def weigh(
         query: an index into the layer's queries.
         logits: of that query, in float64, on all keys.
         swaps: gives all swaps of the keys that it is called with; keys are then counted among these.
-        weighting: which swaps count, and how much.
+        ways: which swaps count, and how much.
     """
     seen = layer.visible[query]
     own = layer.key_positions == layer.query_positions[query]
-    log_attention = logits.masked_fill(~seen, -torch.inf).log_softmax(-1)
-    attention = log_attention.exp()
+    masked = logits.masked_fill(~seen, -torch.inf)
+    if layer.sink is not None:  # one more place to look, which is never swapped
+        masked = torch.cat([masked, layer.sink.to(masked)[:, None].expand(*masked.shape[:-1], 1)], -1)
+    log_attention = masked.log_softmax(-1)
+    attention = log_attention.exp()[..., : len(seen)]
     facts = torch.stack([entropy_of(log_attention), (attention * own).sum(-1)])
-    taking_part = seen & ~own  # the definition's permutations leave the query where it is
-    if weighting.among is not None:
-        taking_part &= torch.isin(layer.key_positions, torch.tensor(weighting.among, device=own.device))
-    keys = taking_part.nonzero().flatten()
-    if len(keys) < 2:
-        return torch.cat([torch.full_like(facts, torch.nan), facts])
-    mass = logits[..., keys].softmax(-1) if weighting.renormalised else attention[..., keys]
-    return torch.cat([weighted_cosines(logits[..., keys], mass, weighting.tau, swaps(keys)), facts])
+    # The definition's permutations leave the query where it is.
+    counted = torch.stack([(seen & ~own & _among(layer, way.among)) for way in ways])  # [way, key]
+    enough = counted.sum(-1) >= 2  # [way]
+    scores = facts.new_full((len(ways), *facts.shape), torch.nan)
+    if bool(enough.any()):
+        keys = counted[enough].any(0).nonzero().flatten()
+        weights = [
+            _weights(logits, attention, way, those, keys)
+            for way, those in zip(ways, counted, strict=True)
+            if those.sum() >= 2
+        ]
+        scores = scores.index_put((enough,), weighted_cosines(logits[..., keys], weights, swaps(keys)))
+    return torch.cat([scores, facts.expand_as(scores)], 1)
+
+
+def _among(layer: LayerTrace, places: tuple[int, ...] | None) -> Bool[Tensor, "key"]:
+    """The keys at some places, or all."""
+    there = layer.key_positions
+    if places is None:
+        return torch.ones_like(there, dtype=torch.bool)
+    return torch.isin(there, torch.tensor(places, device=there.device))
+
+
+def _weights(
+    logits: Tensor, attention: Tensor, way: Weighting, counted: Bool[Tensor, "key"], keys: Int[Tensor, "swapped"]
+) -> Weights:
+    """How one way weighs swaps of ``keys``."""
+    mass = attention
+    if way.renormalised:
+        mass = logits.masked_fill(~counted, -torch.inf).softmax(-1)
+    return Weights(mass[..., keys], way.tau, counted[keys])

@@ -82,11 +82,25 @@ def summarise(
         gamma: tolerance of the labels.
         seed: of the intervals' resampling.
     """
-    check_gamma(gamma)
     scores = score_model(model, tokens, tau, level=level)
     again = score_model(model, tokens, tau, level=level, renormalised=True)
-    positional = bootstrap_interval(_by_input(scores.each_positional), seed=seed)
-    symbolic = bootstrap_interval(_by_input(scores.each_symbolic), seed=seed)
+    return summary_rows(scores, again, gamma=gamma, seed=seed)
+
+
+def summary_rows(
+    scores: HeadScores, renormalised: HeadScores, *, gamma: float = GAMMAS[0], seed: int = 0
+) -> list[HeadSummary]:
+    """One line per head, layer by layer.
+
+    Args:
+        scores: the paper's.
+        renormalised: those of the same heads without the query's own position.
+        gamma: tolerance of the labels.
+        seed: of the intervals' resampling; they are over inputs, or over queries if there is one input only.
+    """
+    check_gamma(gamma)
+    positional = bootstrap_interval(_by_draw(scores.each_positional), seed=seed)
+    symbolic = bootstrap_interval(_by_draw(scores.each_symbolic), seed=seed)
     rows = []
     for index, layer in enumerate(scores.layers):
         for head in range(scores.positional.shape[1]):
@@ -107,8 +121,8 @@ def summarise(
                     entropy=float(scores.entropy[at]),
                     entropy_share=float(scores.entropy_share[at]),
                     own=own,
-                    renormalised_positional=float(again.positional[at]),
-                    renormalised_symbolic=float(again.symbolic[at]),
+                    renormalised_positional=float(renormalised.positional[at]),
+                    renormalised_symbolic=float(renormalised.symbolic[at]),
                     undefined=int(scores.undefined[at]),
                 )
             )
@@ -162,6 +176,11 @@ def score_windows(
     return sorted(rows, key=lambda row: (row.layer, row.head))
 
 
-def _by_input(each: torch.Tensor) -> np.ndarray:
-    """``[layer, batch, head, query]`` -> the mean over queries, inputs first: ``[batch, layer, head]``."""
+def _by_draw(each: torch.Tensor) -> np.ndarray:
+    """``[layer, batch, head, query]`` -> ``[draw, layer, head]``: the mean over queries of each input, inputs first.
+
+    A single input gives its queries instead; they share their keys, so intervals over them are too narrow.
+    """
+    if each.shape[1] == 1:
+        return each[:, 0].movedim(-1, 0).numpy(force=True)
     return each.nanmean(-1).transpose(0, 1).numpy(force=True)

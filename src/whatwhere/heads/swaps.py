@@ -17,11 +17,11 @@ both be small, which is the exclusion principle: ``c_pos^2 + c_sym^2 = 1 + sech(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 TILE = 2**18
@@ -47,35 +47,64 @@ def swap_cosines(
     return (1 + product) * norm, (1 - product) * norm
 
 
+class Weights(NamedTuple):
+    """One way of weighing swaps: by the softmax over swaps of ``|D_i - D_j| / tau``."""
+
+    attention: Float[Tensor, "batch head key"]
+    """D on the keys that are swapped, however normalised."""
+    tau: float
+    counted: Bool[Tensor, "key"]
+    """Only swaps of two of these count."""
+
+
 def weighted_cosines(
-    logits: Float[Tensor, "batch head key"],
-    attention: Float[Tensor, "batch head key"],
-    tau: float,
-    tiles: Iterable[Tile],
-) -> Float[Tensor, "2 batch head"]:
+    logits: Float[Tensor, "batch head key"], weights: Sequence[Weights], tiles: Iterable[Tile]
+) -> Float[Tensor, "way 2 batch head"]:
     """The positional and symbolic score of each input: cosines of swaps, weighted by the attention that they move.
 
-    The weight of a swap is the softmax over swaps of ``|D_i - D_j| / tau``. Its largest exponent belongs to the most
-    and the least attended key and is known beforehand, so one pass over the swaps suffices.
+    The largest exponent of the weights belongs to the most and the least attended key and is known beforehand, so one
+    pass over the swaps suffices, for any number of ways to weigh them.
 
     Args:
         logits: of the keys that take part, before any swap.
-        attention: the attention D on the same keys, however normalised.
-        tau: temperature of the weights.
+        weights: the ways to weigh.
         tiles: every swap of two of these keys, once.
     """
-    logit, mass = (x.permute(2, 0, 1).flatten(1) for x in (logits, attention / tau))  # [key, row]
-    largest = (mass.amax(0) - mass.amin(0)).detach()  # [row]; cancels in the quotient, so carries no gradient
-    total = torch.zeros(3, logit.shape[1], dtype=logit.dtype, device=logit.device)
+    logit = logits.permute(2, 0, 1).flatten(1)  # [key, row]
+    ways = [_Way(way) for way in weights]
     for tile in tiles:
         positional, symbolic = swap_cosines(logit[tile.i] - logit[tile.j], tile.after)  # [..., row]
-        weight = ((mass[tile.i] - mass[tile.j]).abs() - largest).exp()
+        for way in ways:
+            way.add(tile, positional, symbolic)
+    return torch.stack([(way.total[1:] / way.total[0]).unflatten(1, logits.shape[:2]) for way in ways])
+
+
+class _Way:
+    """Sums of weights and of weighted cosines, so far."""
+
+    def __init__(self, weights: Weights) -> None:
+        mass = (weights.attention / weights.tau).permute(2, 0, 1).flatten(1)  # [key, row]
+        counted = mass[weights.counted]
+        # Both the largest exponent and what keeps keys that do not count below it carry no gradient.
+        least = counted.amin(0).detach()
+        self.largest = counted.amax(0).detach() - least
+        self.some = None if bool(weights.counted.all()) else weights.counted
+        self.mass = mass if self.some is None else torch.where(self.some[:, None], mass, least)
+        self.total = torch.zeros(3, mass.shape[1], dtype=mass.dtype, device=mass.device)
+
+    def add(self, tile: Tile, positional: Float[Tensor, "... row"], symbolic: Float[Tensor, "... row"]) -> None:
+        weight = ((self.mass[tile.i] - self.mass[tile.j]).abs() - self.largest).exp()
+        if self.some is not None:
+            weight = weight * (self.some[tile.i] & self.some[tile.j])[..., None]
         sums = [part.flatten(0, -2).sum(0) for part in (weight, weight * positional, weight * symbolic)]
-        total = total + torch.stack(sums)
-    return (total[1:] / total[0]).unflatten(1, logits.shape[:2])
+        self.total = self.total + torch.stack(sums)
 
 
-def key_swaps(amplitudes: Float[Tensor, "batch head key wave"], waves: Float[Tensor, "wave key"]) -> Iterator[Tile]:
+def key_swaps(
+    amplitudes: Float[Tensor, "batch head key wave"],
+    waves: Float[Tensor, "wave key"],
+    squash: Callable[[Tensor], Tensor] = lambda products: products,
+) -> Iterator[Tile]:
     """Every swap of two keys, from blocks of M.
 
     A block of keys gives two tiles: the triangle of swaps within it, and the rectangle of swaps with later keys.
@@ -83,6 +112,7 @@ def key_swaps(amplitudes: Float[Tensor, "batch head key wave"], waves: Float[Ten
     Args:
         amplitudes: the contents of the keys, as :meth:`whatwhere.model.trace.LayerTrace.amplitudes` gives them.
         waves: the places of the same keys, as :meth:`whatwhere.model.trace.LayerTrace.waves` gives them.
+        squash: from products to logits, entry by entry, as :meth:`whatwhere.model.trace.LayerTrace.squash`.
     """
     contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
     places = waves.T.contiguous()  # [key, wave]
@@ -91,12 +121,13 @@ def key_swaps(amplitudes: Float[Tensor, "batch head key wave"], waves: Float[Ten
     index = torch.arange(keys, device=places.device)
     for start in range(0, keys, block):
         own, later = slice(start, start + block), slice(start + block, keys)
-        square = _logits(contents[own], places[own])
+        square = squash(_logits(contents[own], places[own]))
         i, j = torch.triu_indices(*square.shape[:2], offset=1, device=places.device)
         if len(i):
             yield Tile(start + i, start + j, square[i, j] - square[j, i])
         if start + block < keys:
-            there, back = _logits(contents[later], places[own]), _logits(contents[own], places[later])
+            there = squash(_logits(contents[later], places[own]))
+            back = squash(_logits(contents[own], places[later]))
             yield Tile(index[own, None], index[None, later], there - back.transpose(0, 1))
 
 

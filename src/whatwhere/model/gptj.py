@@ -28,12 +28,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from whatwhere import memory
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.fused import FusedBlock
 from whatwhere.model.rope import Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Tokens, Trace
+from whatwhere.model.trace import LayerTrace, Tokens, Trace, choose
 
 if TYPE_CHECKING:
     from transformers import GPTJForCausalLM
@@ -45,6 +46,10 @@ Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch 
 """A change of what the heads of one layer attended to, before it is written to the residual stream."""
 _CELLS_AT_ONCE = 1 << 24
 """How many activations of one layer prediction holds at a time (64 MB); longer inputs go in smaller batches."""
+
+
+_MODULE = 1 << 14
+"""What the objects of one layer take beside its weights, in bytes."""
 
 
 class Block(nn.Module):
@@ -149,6 +154,7 @@ class GPTJ(nn.Module):
 
     def __init__(self, config: ModelConfig, seed: int = 0) -> None:
         super().__init__()
+        memory.require(4 * config.parameters + _MODULE * config.layers, f"a model of {config.parameters:,} weights")
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.d_model)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -249,10 +255,8 @@ class GPTJ(nn.Module):
         """What each attention layer did; see :func:`whatwhere.model.trace.trace`."""
         ids = self.check_tokens(tokens)
         seq, depth = ids.shape[1], self.config.layers
-        chosen = _choose(range(depth) if layers is None else layers, depth, "layer")
-        positions = torch.tensor(
-            _choose([-1] if queries is None else queries, seq, "query position"), device=ids.device
-        )
+        chosen = choose(range(depth) if layers is None else layers, depth, "layer")
+        positions = torch.tensor(choose([-1] if queries is None else queries, seq, "query position"), device=ids.device)
         visible = torch.arange(seq, device=ids.device) <= positions[:, None]  # [query, key]
         kept: list[Tensor] = []
         traced: dict[int, LayerTrace] = {}
@@ -309,15 +313,3 @@ class GPTJ(nn.Module):
         from whatwhere.model.huggingface import from_hf
 
         return from_hf(model)
-
-
-def _choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
-    """Indices from 0, negative ones counted from the end.
-
-    Raises:
-        WhatwhereError: one does not exist.
-    """
-    for index in wanted:
-        if not -count <= index < count:
-            raise WhatwhereError(f"there is no {what} {index}: they run from 0 to {count - 1}.")
-    return [index % count for index in wanted]

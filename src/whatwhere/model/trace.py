@@ -10,13 +10,17 @@ enter the softmax; the rest answers "what if these two keys changed places", wit
 of the place, every row of M is a sum of waves with the frequencies of the rotation; :meth:`LayerTrace.amplitudes` times
 :meth:`LayerTrace.waves` is M, or any block of it.
 
+Other people's models bring three things more, each with one field or shape: inputs that see different keys (padded
+batches: ``visible`` and ``query_positions`` per input), logits squashed before the softmax (``cap``), and a logit that
+joins the softmax without being a key (``sink``).
+
 Trained models, hand-built heads and other people's models all yield this object, so each analysis is written once.
 Axes: batch, head, query, key (or content and place for the two axes of M), d_head, plane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -44,37 +48,57 @@ class LayerTrace:
     rotation: Rotation
     scale: float
     """What multiplies the dot product: 1/sqrt(d_head) in our model (the paper's definition leaves it out)."""
-    query_positions: Int[Tensor, "query"]
-    """Where each query stands; keys stand at 0 .. key-1."""
-    visible: Bool[Tensor, "query key"]
-    """Which keys each query may see."""
+    query_positions: Int[Tensor, "*each query"]
+    """Where each query stands, for all inputs or for each of them; keys stand at 0 .. key-1."""
+    visible: Bool[Tensor, "*each query key"]
+    """Which keys each query may see, for all inputs or for each of them."""
+    cap: float | None = None
+    """If given, a logit x enters the softmax as ``cap * tanh(x / cap)`` (Gemma 2)."""
+    sink: Float[Tensor, "head"] | None = None
+    """If given, a logit of each head that takes its share of the softmax and gives nothing (GPT-OSS)."""
 
     @property
     def key_positions(self) -> Int[Tensor, "key"]:
         """Where each key stands."""
         return torch.arange(self.keys.shape[-2], device=self.keys.device)
 
+    @property
+    def alike(self) -> bool:
+        """Whether all inputs ask from the same places and see the same keys."""
+        return self.visible.ndim == 2
+
     def logits(self) -> Float[Tensor, "batch head query key"]:
         """The numbers that enter the softmax; minus infinity where a query may not look."""
+        places, visible = self.query_positions, self.visible
+        if not self.alike:
+            places, visible = places[:, None], visible[:, None]  # [batch, 1, query], [batch, 1, query, key]
         keys = self.rotation.turn(self.keys, self.key_positions)
-        queries = self.rotation.turn(self.queries, self.query_positions)
+        queries = self.rotation.turn(self.queries, places)
         scores = torch.einsum("bhqd,bhkd->bhqk", queries, keys) * self.scale
-        return scores.masked_fill(~self.visible, -torch.inf)
+        return self.squash(scores).masked_fill(~visible, -torch.inf)
+
+    def squash(self, products: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+        """From scaled products of queries and keys to logits: nothing to do, but for a cap."""
+        return products if self.cap is None else self.cap * (products / self.cap).tanh()
 
     def attention(self) -> Float[Tensor, "batch head query key"]:
-        """Where each query looks: the softmax of :meth:`logits`."""
-        return self.logits().softmax(-1)
+        """Where each query looks: the softmax of :meth:`logits`; with a sink, what it leaves to the keys."""
+        logits = self.logits()
+        if self.sink is None:
+            return logits.softmax(-1)
+        sink = self.sink.to(logits)[:, None, None].expand(*logits.shape[:-1], 1)
+        return torch.cat([logits, sink], -1).softmax(-1)[..., :-1]
 
     def content_by_position(self, query: int) -> Float[Tensor, "batch head content place"]:
         """The matrix M of one query (an index into ``query_positions``), for all contents and places."""
-        return self.amplitudes(query) @ self.waves(query)
+        return self.squash(self.amplitudes(query) @ self.waves(query))
 
     def amplitudes(self, query: int) -> Float[Tensor, "batch head content wave"]:
         """How strongly each content rides on each wave: rows of this times columns of :meth:`waves` are entries of M.
 
         In plane k, turning the query q by an angle t changes its product with a key to
         ``(k1 q1 + k2 q2) cos t + (k2 q1 - k1 q2) sin t``: a cosine and a sine part. Coordinates that are not rotated
-        give one constant wave.
+        give one constant wave. A cap, if there is one, applies to the products.
         """
         turning, still = self.rotation.width, self.keys.shape[-1] - self.rotation.width
         asked = self.queries[:, :, query, None, :] * self.scale  # [batch, head, 1, d_head]
@@ -86,7 +110,11 @@ class LayerTrace:
         return torch.cat(parts, -1)
 
     def waves(self, query: int) -> Float[Tensor, "wave place"]:
-        """The cosine of each plane, then the sine, at the distance between one query and each place; then 1, if any."""
+        """The cosine of each plane, then the sine, at the distance between one query and each place; then 1, if any.
+
+        Asked of a layer whose inputs are alike; :meth:`parts` makes such layers of any.
+        """
+        assert self.alike, "waves differ between inputs; take the layer in parts"
         away = (self.query_positions[query] - self.key_positions).to(torch.float64)  # [place]
         angle = self.rotation.frequencies.to(away.device)[:, None] * away  # [plane, place]
         rows = [angle.cos(), angle.sin()]
@@ -96,7 +124,31 @@ class LayerTrace:
 
     def double(self, inputs: slice = slice(None)) -> LayerTrace:
         """The same layer in float64, for all inputs or some of them."""
-        return replace(self, queries=self.queries[inputs].double(), keys=self.keys[inputs].double())
+        own = {} if self.alike else {"query_positions": self.query_positions[inputs], "visible": self.visible[inputs]}
+        return replace(self, queries=self.queries[inputs].double(), keys=self.keys[inputs].double(), **own)
+
+    def parts(self, inputs: int) -> Iterator[LayerTrace]:
+        """The layer in float64, some inputs at a time, the inputs of each part alike (one by one, if they are not)."""
+        size = max(1, inputs) if self.alike else 1
+        for start in range(0, len(self.keys), size):
+            part = self.double(slice(start, start + size))
+            if not part.alike:
+                part = replace(part, query_positions=part.query_positions[0], visible=part.visible[0])
+            yield part
+
+    def of_queries(self, queries: Tensor | slice) -> LayerTrace:
+        """The same layer with some of its queries only, by index."""
+        return replace(
+            self,
+            queries=self.queries[:, :, queries],
+            query_positions=self.query_positions[..., queries],
+            visible=self.visible[..., queries, :],
+        )
+
+    def of_heads(self, heads: Sequence[int]) -> LayerTrace:
+        """The same layer with some of its heads only."""
+        sink = None if self.sink is None else self.sink[list(heads)]
+        return replace(self, queries=self.queries[:, list(heads)], keys=self.keys[:, list(heads)], sink=sink)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,3 +205,15 @@ def trace(
             f"a whatwhere model was expected (see whatwhere.load), and a {type(model).__name__} arrived."
         )
     return model.trace(tokens, layers=layers, queries=queries, residuals=residuals)
+
+
+def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
+    """Indices from 0, negative ones counted from the end.
+
+    Raises:
+        WhatwhereError: one does not exist.
+    """
+    for index in wanted:
+        if not -count <= index < count:
+            raise WhatwhereError(f"there is no {what} {index}: they run from 0 to {count - 1}.")
+    return [index % count for index in wanted]

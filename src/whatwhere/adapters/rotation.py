@@ -1,0 +1,146 @@
+"""Which rotation a model applies, read off its own vectors and checked against them.
+
+Libraries differ in which coordinates form a plane, in how many turn, in how frequencies are stretched for long
+contexts (linear, dynamic, YaRN, llama3) and in whether the turned vectors are lengthened (YaRN). None of this is
+taken from a configuration. Given the vectors of a layer before rotation (u), the same after a quarter turn in every
+plane, and the same as the model turned them (r):
+
+- the planes follow from the quarter turn, which sends (x, y) to (-y, x): every coordinate meets its partner;
+- the angle of plane k at position p follows from u and r, and grows by the plane's frequency per position;
+- r must then be rebuilt by u, the frequencies and the factor, at every position. What is not, is refused.
+
+A trace always has its planes half a head apart: coordinates are put into that order, which changes no logit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from whatwhere.model.rope import Rotation, interleaved_to_half
+
+ROWS = 64
+"""Vectors that are compared to find the planes."""
+
+
+class NotARotation(Exception):
+    """The vectors do not follow a rotation by position; the message says in what."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """Where the two coordinates of each plane stand in a head."""
+
+    order: Int[Tensor, "d_head"]
+    """Coordinates: the first of each plane, then the second of each plane, then those that never turn."""
+    count: int
+
+    @property
+    def layout(self) -> str:
+        """The layout's name: half, interleaved, none (nothing turns) or other."""
+        width, rotary = len(self.order), 2 * self.count
+        if not rotary:
+            return "none"
+        if torch.equal(self.order, torch.arange(width)):
+            return "half"
+        return "interleaved" if torch.equal(self.order, interleaved_to_half(width, rotary)) else "other"
+
+
+def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row d_head"]) -> Planes:
+    """The planes of a head, from some vectors and the same vectors after a quarter turn in every plane.
+
+    Raises:
+        NotARotation: a coordinate that changed has no partner.
+    """
+    some = torch.linspace(0, len(plain) - 1, min(ROWS, len(plain))).long()
+    u, v = plain[some].double(), quarter[some].double()
+    width = u.shape[1]
+    turning = (u != v).any(0).nonzero().flatten().tolist()
+    # [i, j] is 0 if (i, j) is a plane: the first coordinate becomes -second, the second becomes first.
+    misfit = (v[:, :, None] + u[:, None, :]).abs().amax(0) + (v[:, None, :] - u[:, :, None]).abs().amax(0)
+    misfit.fill_diagonal_(torch.inf)
+    allowed = 1e-6 * float(u.abs().max())
+    first, second = [], []
+    for i in turning:
+        j = int(misfit[i].argmin())
+        if misfit[i, j] <= allowed and j not in second and i not in second:
+            first.append(i)
+            second.append(j)
+    if 2 * len(first) != len(turning):
+        raise NotARotation(f"{len(turning)} coordinates of a head turn, and {len(first)} planes were found among them")
+    rest = [i for i in range(width) if i not in {*first, *second}]
+    return Planes(torch.tensor(first + second + rest, dtype=torch.long), len(first))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A rotation as a model performs it."""
+
+    rotation: Rotation
+    factor: float
+    """What the turned coordinates are multiplied by (YaRN's attention factor; 1 otherwise)."""
+    error: float
+    """The largest difference between a turned vector of the model and ours, against the largest coordinate."""
+
+
+def measure(
+    plain: Float[Tensor, "row seq d_head"],
+    turned: Float[Tensor, "row seq d_head"],
+    planes: int,
+    declared: Iterable[Tensor] = (),
+    tolerance: float = 1e-4,
+) -> Measured:
+    """Frequencies and factor of a rotation, from vectors in half-split order before and after it.
+
+    Args:
+        plain: before; position p is entry p of the sequence.
+        turned: after.
+        planes: how many planes turn.
+        declared: tables of frequencies that the model holds. One that the measured frequencies cannot be told from is
+            taken instead of them, as rounded vectors (bfloat16) only give a few digits.
+        tolerance: the largest error.
+
+    Raises:
+        NotARotation: the vectors after cannot be rebuilt from those before.
+    """
+    seq = plain.shape[1]
+    u1, u2 = plain[..., :planes], plain[..., planes : 2 * planes]
+    r1, r2 = turned[..., :planes], turned[..., planes : 2 * planes]
+    cos = (u1 * r1 + u2 * r2).double().sum(0)  # [seq, plane], times the squared length
+    sin = (u1 * r2 - u2 * r1).double().sum(0)
+    length = (u1.square() + u2.square()).double().sum(0)
+    place = np.arange(seq, dtype=np.float64)
+    angle = np.unwrap(torch.atan2(sin, cos).numpy(force=True), axis=0)
+    found = torch.from_numpy(place @ (angle - angle[:1]) / max(1.0, float(place @ place)))
+    factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum()) if planes else 1.0
+    if abs(factor - 1) < tolerance:
+        factor = 1.0
+    rotation = Rotation(_declared(found, declared, seq, tolerance))
+    error = _misfit(plain, turned, rotation, factor)
+    if not error <= tolerance:
+        raise NotARotation(
+            f"its turned vectors are not its plain ones rotated by their position: they differ by {error:.1g} of the "
+            f"largest coordinate, and {tolerance:.1g} is allowed"
+        )
+    return Measured(rotation, factor, error)
+
+
+def _declared(found: Tensor, declared: Iterable[Tensor], seq: int, tolerance: float) -> Float[Tensor, "plane"]:
+    """The declared table nearest to the measured frequencies, if it gives the same angles; else these."""
+    tables = [table.detach().to("cpu", torch.float64) for table in declared if table.shape == found.shape]
+    best = min(tables, key=lambda table: float((table - found).abs().max()), default=None) if len(found) else None
+    if best is not None and float((best - found).abs().max()) * (seq - 1) <= 5 * tolerance:
+        return best
+    return found
+
+
+def _misfit(plain: Tensor, turned: Tensor, rotation: Rotation, factor: float) -> float:
+    rebuilt = rotation.turn(plain, torch.arange(plain.shape[1]))
+    rebuilt = torch.cat([rebuilt[..., : rotation.width] * factor, rebuilt[..., rotation.width :]], -1)
+    largest = float(turned.abs().max())
+    return float((rebuilt - turned).abs().max()) / largest if largest else 0.0
