@@ -1,0 +1,148 @@
+"""Chat models on the one-hop tasks: Section 3.7, Figures 5C and 5D, and their table.
+
+``DIR/llm/table.csv`` has a row for each model, task and size, measured here or quoted from the paper. Only what was
+measured is judged; where nothing was, the quoted numbers say what the paper found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.report.claims.claim import Claim, Finding
+from whatwhere.report.claims.source import NotTested, Source
+from whatwhere.storage import read_csv
+
+TABLE = "llm/table.csv"
+COLUMNS = ("model", "task", "size", "runs", "samples", "mean", "sd", "source")
+MEASURED, QUOTED = "measured", "quoted"
+SIZES = (32, 100)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The accuracy of one model on one task at one size."""
+
+    model: str
+    task: str
+    size: int
+    runs: int
+    samples: int
+    """In each run."""
+    mean: float
+    sd: float
+    source: str
+
+
+def read_cells(source: Source) -> list[Cell]:
+    """All of the table.
+
+    Raises:
+        NotTested: there is none.
+        WhatwhereError: it is damaged.
+    """
+    path = source.directory / TABLE
+    if not path.is_file():
+        raise NotTested(
+            f"{TABLE} is not there. Make it with: whatwhere llm run, then whatwhere llm table", missing=True
+        )
+    try:
+        return [
+            Cell(
+                row["model"], row["task"], int(row["size"]), int(row["runs"] or 0), int(row["samples"] or 0),
+                float(row["mean"]), float(row["sd"] or "nan"), row["source"],
+            )
+            for row in read_csv(path, "the table of chat models", COLUMNS)
+        ]  # fmt: skip
+    except ValueError as error:
+        if isinstance(error, WhatwhereError):
+            raise
+        raise WhatwhereError(f"{path} is damaged: {error}. Make it anew with: whatwhere llm table") from error
+
+
+def judged_on_measured(measure: Callable[[list[Cell]], Finding]) -> Callable[[Source], Finding]:
+    """Judges what was measured; if nothing was, tells what the same question finds in the quoted numbers."""
+
+    def of(source: Source) -> Finding:
+        cells = read_cells(source)
+        measured, quoted = ([cell for cell in cells if cell.source == kind] for kind in (MEASURED, QUOTED))
+        if measured:
+            return measure(measured)
+        said = f" The paper's own numbers: {measure(quoted).why}" if quoted else ""
+        raise NotTested(f"no chat model was measured here.{said}", missing=True)
+
+    return of
+
+
+def letter_above_number(cells: list[Cell]) -> Finding:
+    """The share of models and sizes at which the letter task is the easier one."""
+    by_task = {(cell.model, cell.size, cell.task): cell for cell in cells}
+    pairs = [
+        (cell, by_task[cell.model, cell.size, "letter"])
+        for cell in cells
+        if cell.task == "number" and (cell.model, cell.size, "letter") in by_task
+    ]
+    if not pairs:
+        raise NotTested("no model was measured on both tasks at one size.")
+    against = [f"{number.model} at {number.size}" for number, letter in pairs if letter.mean <= number.mean]
+    why = f"Letter above number in {len(pairs) - len(against)} of {len(pairs)} models and sizes."
+    why += f" Not so: {', '.join(against)}." * bool(against)
+    inputs = min(cell.runs * cell.samples for pair in pairs for cell in pair)
+    return Finding(not against, 1 - len(against) / len(pairs), why, None, inputs or None)
+
+
+def beyond(task: str, limits: tuple[float, float], above: bool) -> Callable[[list[Cell]], Finding]:
+    """By how much every model keeps to a limit at each of the two sizes of the text; negative where one does not."""
+
+    def measure(cells: list[Cell]) -> Finding:
+        margins, told = [], []
+        for size, limit in zip(SIZES, limits, strict=True):
+            here = [cell for cell in cells if (cell.task, cell.size) == (task, size)]
+            if not here:
+                raise NotTested(f"no model was measured on the {task} task at size {size}.")
+            margins += [(cell.mean - limit if above else limit - cell.mean) for cell in here]
+            told.append(f"at {size} " + ", ".join(f"{cell.model} {cell.mean:.2f}" for cell in here))
+        inputs = min(cell.runs * cell.samples for cell in cells)
+        return Finding(min(margins) > 0, min(margins), "; ".join(told).capitalize() + ".", None, inputs or None)
+
+    return measure
+
+
+_SECTION = "Section 3.7, Figures 5C and 5D, table of the appendix"
+
+CLAIMS = (
+    Claim(
+        "llm-letter-above-number",
+        "Chat models: the letter task is consistently easier than the number task",
+        "On one-hop versions of the tasks, chat models are consistently more accurate on letters than on numbers.",
+        _SECTION,
+        "Share of models and window sizes at which mean accuracy on the letter task is the higher one.",
+        "all of them: consistently",
+        judged_on_measured(letter_above_number),
+        "29 of 30 in the paper's table; GPT 5.4 at size 12 is the exception (erratum E20)",
+        trained=False,
+    ),
+    Claim(
+        "llm-number-falls",
+        "Chat models: number accuracy falls below 0.5 at 32 and below 0.1 at 100",
+        "Accuracy on the number task falls rapidly with length, for every model.",
+        _SECTION,
+        "Smallest distance of any model below 0.5 at size 32 and below 0.1 at size 100.",
+        "above 0",
+        judged_on_measured(beyond("number", (0.5, 0.1), above=False)),
+        "0.45, 0.23, 0.15 at 32; 0.08, 0.07, 0.06 at 100",
+        trained=False,
+    ),
+    Claim(
+        "llm-letter-stays",
+        "Chat models: letter accuracy is above 0.88 at 32 and above 0.65 at 100",
+        "Accuracy on the letter task stays high, for every model.",
+        _SECTION,
+        "Smallest distance of any model above 0.88 at size 32 and above 0.65 at size 100.",
+        "above 0",
+        judged_on_measured(beyond("letter", (0.88, 0.65), above=True)),
+        "0.99, 0.96, 0.88 at 32 (0.88 is not above 0.88; erratum E20); 0.85, 0.66, 0.86 at 100",
+        trained=False,
+    ),
+)  # fmt: skip
