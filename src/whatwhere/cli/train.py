@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from whatwhere.cli.console import err, note, out, print_json, progress
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
-    from whatwhere.training.config import TrainingConfig
+    from whatwhere.training.distributed import Processes
     from whatwhere.training.loop import Observer, Progress
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import Start
@@ -38,11 +37,14 @@ def train(
         str, typer.Option(help="smoke (seconds), quick (fastest to 0.99), laptop (the paper's picture), paper (long).")
     ] = "laptop",
     seed: Annotated[int, typer.Option(help="Of data, weights, order and dropout.")] = 0,
-    heads: Annotated[int, typer.Option(help="Attention heads per layer.")] = 1,
+    heads: Annotated[int | None, typer.Option(help="Attention heads per layer.", show_default="1")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers.", show_default="12")] = None,
     rope_base: Annotated[
         float | None,
         typer.Option(help="Base of the rotary frequencies; 0 switches rotation off.", show_default="10000"),
+    ] = None,
+    close: Annotated[
+        str | None, typer.Option(help="Rotary planes that no head may use, by ID from 1, such as 1-8,20.")
     ] = None,
     rate: Annotated[float | None, typer.Option("--lr", help="Peak learning rate.", show_default="the preset's")] = None,
     batch: Annotated[int | None, typer.Option(help="Sequences per step.", show_default="the preset's")] = None,
@@ -57,64 +59,54 @@ def train(
 ) -> None:
     """Train a model on a task, with checkpoints along the way.
 
-    Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit.
+    Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. On several devices or hosts:
+    torchrun --nproc-per-node 2 -m whatwhere train ...
     """
+    from whatwhere.training.distributed import joined
+    from whatwhere.training.options import Options
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import find_tracker
 
-    start_tracker = find_tracker(track) if track else None
-    run = Run(out_dir)
-    if resume:
-        if run.task.name != task:
-            raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
-    else:
-        run.create(_configure(task, preset, seed, heads, layers, rope_base, rate, batch, device, precision, threads))
-    _train(run, start_tracker)
+    with joined() as processes:
+        run = Run(out_dir)
+        if not processes.first:
+            _assist(run, processes)
+            return
+        start_tracker = find_tracker(track) if track else None
+        if resume:
+            if run.task.name != task:
+                raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
+        else:
+            options = Options(
+                task, preset, seed, heads, layers, rope_base, close, rate, batch, device, precision, threads
+            )
+            run.create(processes.checked(options.config()))
+        _train(run, start_tracker, processes)
     _report(run, as_json)
 
 
-def _configure(
-    task: str,
-    preset: str,
-    seed: int,
-    heads: int,
-    layers: int | None,
-    rope_base: float | None,
-    rate: float | None,
-    batch: int | None,
-    device: str,
-    precision: str | None,
-    threads: int | None,
-) -> TrainingConfig:
-    """The preset with what the user changed."""
-    from whatwhere.tasks import make_task
-    from whatwhere.training.device import check_precision, choose_device
-    from whatwhere.training.presets import preset as preset_named
+def _assist(run: Run, processes: Processes) -> None:
+    """Trains as one of several processes; the first one speaks for all."""
+    from whatwhere.training.distributed import OtherEnded
+    from whatwhere.training.interrupt import Interrupted
+    from whatwhere.training.loop import train as train_run
 
-    base = preset_named(preset, make_task(task))
-    model = replace(base.model, heads=heads)
-    if layers is not None:
-        model = replace(model, layers=layers)
-    if rope_base is not None:
-        model = replace(model, rope_base=rope_base or None)
-    config = replace(base, seed=seed, model=model, device=choose_device(device))
-    if rate is not None:
-        config = replace(config, schedule=replace(config.schedule, peak=rate))
-    if batch is not None:
-        config = replace(config, batch=batch)
-    if precision is not None:
-        config = replace(config, precision=check_precision(precision))
-    return config if threads is None else replace(config, threads=threads)
+    try:
+        train_run(run, processes=processes)
+    except Interrupted as stopped:
+        raise typer.Exit(INTERRUPTED) from stopped
+    except OtherEnded as ended:
+        raise typer.Exit(2) from ended
 
 
-def _train(run: Run, start_tracker: Start | None) -> None:
+def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
     """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
     from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
     try:
         with _display(run, start_tracker) as observer:
-            train_run(run, observer, warn=note)
+            train_run(run, observer, note, processes)
     except Interrupted as stopped:
         note(
             f"Stopped at step {stopped.step}; everything so far is saved. Go on with: "

@@ -2,13 +2,14 @@
 
 Whatever a step depends on is either in the configuration or in the state: the data and the order of each epoch follow
 from the seed, dropout from a generator whose state is saved. So a run that was killed and resumed ends with the same
-bits as one that was not.
+bits as one that was not. Several processes share the rows of each batch (:mod:`whatwhere.training.distributed`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,10 +20,10 @@ from torch.nn import functional
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import set_weights, weights_of
-from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks.batch import Batch
 from whatwhere.training.config import TrainingConfig, checkpoint_steps
+from whatwhere.training.distributed import ALONE, Processes
 from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy
 from whatwhere.training.interrupt import Interrupted, stop_requests
 from whatwhere.training.run import Run, State
@@ -67,29 +68,37 @@ class Counters:
     loss_steps: int = 0
 
 
-def train(run: Run, observer: Observer | None = None, warn: Callable[[str], None] | None = None) -> GPTJ:
+def train(
+    run: Run,
+    observer: Observer | None = None,
+    warn: Callable[[str], None] | None = None,
+    processes: Processes = ALONE,
+) -> GPTJ:
     """Trains a run from where it stands to its end, and returns the final model.
 
     Args:
-        run: a created run, fresh or interrupted.
+        run: a created run, fresh or interrupted; only the first of several processes looks at it.
         observer: told after each step.
         warn: told when a damaged state was passed over.
+        processes: who trains together; each calls this function.
 
     Raises:
         Interrupted: a signal asked to stop; the state is saved.
-        WhatwhereError: the device is missing, or the disk cannot take what is written.
+        WhatwhereError: the device is missing, the disk cannot take what is written, or another process ended.
     """
-    with stop_requests() as stopping:
-        return _Training(run, warn or (lambda _: None)).go(observer or (lambda _: None), stopping)
+    held = run.held("train") if processes.first else nullcontext()
+    with held, stop_requests() as stopping:
+        training = _Training(run, warn or (lambda _: None), processes)
+        return training.go(observer or (lambda _: None), stopping)
 
 
 class _Training:
     """The moving parts of one run."""
 
-    def __init__(self, run: Run, warn: Callable[[str], None]) -> None:
-        self.run = run
-        self.config = config = run.config
-        torch.set_num_threads(config.threads)
+    def __init__(self, run: Run, warn: Callable[[str], None], processes: Processes = ALONE) -> None:
+        self.run, self.processes = run, processes
+        self.config = config = processes.share(lambda: processes.checked(run.config))
+        torch.set_num_threads(processes.threads(config.threads))
         self.model = GPTJ(config.model, seed=config.seed).to(config.device)
         self.model.task = config.task
         self.product = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
@@ -103,17 +112,17 @@ class _Training:
         self.train_set = dataset.train
         self.validation = _equal_classes(dataset.validation, config.validation, config.task.max_hops)
         self.attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
-        state, problems = run.latest_state()
+        state, problems = processes.share(run.latest_state)
         for problem in problems:
             warn(f"{problem} Going on from the state before it.")
         if state is not None:
             self._restore(state)
-            self.rows = [row for row in run.metrics() if row["step"] <= self.step]
+            self.rows = processes.share(lambda: [row for row in run.metrics() if row["step"] <= self.step])
+        self.answer = processes.parallel(self.model)
 
     def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
         keep = set(checkpoint_steps(config))
-        dropout = Dropout(self.generator)
         by_hop: tuple[float, ...] = ()
         if self.step == 0:
             by_hop = self._evaluate(float("nan"), 0.0)
@@ -123,7 +132,8 @@ class _Training:
         while self.step < self._end():
             self.step += 1
             rate = schedule.rate(self.step, self.counters.decay_from)
-            loss = self._step(rate, dropout)
+            loss, stops = self.processes.add([self._step(rate), stopping()])
+            self._check(loss, rate)
             self.counters.loss_sum += loss
             self.counters.loss_steps += 1
             now = time.perf_counter()
@@ -133,8 +143,7 @@ class _Training:
             if evaluated:
                 by_hop = self._evaluate(self.counters.loss_sum / self.counters.loss_steps, rate)
                 self.counters.loss_sum, self.counters.loss_steps = 0.0, 0
-            stop = stopping()
-            if evaluated or stop or now - saved > _SAVE_EVERY_SECONDS:
+            if evaluated or stops or now - saved > _SAVE_EVERY_SECONDS:
                 self._save()
                 saved = time.perf_counter()
             observer(
@@ -143,7 +152,7 @@ class _Training:
                     self.counters.seconds, self._phase(), by_hop, evaluated,
                 )
             )  # fmt: skip
-            if stop and self.step < self._end():
+            if stops and self.step < self._end():
                 raise Interrupted(self.step)
         return self.model
 
@@ -156,29 +165,35 @@ class _Training:
             return "warm-up"
         return "decay" if self.counters.decay_from is not None and self.step > self.counters.decay_from else "hold"
 
-    def _step(self, rate: float, dropout: Dropout) -> float:
-        """One step of AdamW on one batch, in micro-batches; returns the loss."""
+    def _step(self, rate: float) -> float:
+        """One step of AdamW on one batch, in micro-batches; returns the loss, as far as it is this process's."""
         tokens, answers = self._batch(self.step - 1)
-        total = 0.0
+        processes, total = self.processes, 0.0
+        share = len(tokens) / processes.size
+        cast = self.config.device == "cuda" and self.product == torch.bfloat16
         size = _MICRO_BATCH if self.config.device == "cpu" else len(tokens)
-        for part, wanted in zip(tokens.split(size), answers.split(size), strict=True):
-            cast = self.config.device == "cuda" and self.product == torch.bfloat16
-            with torch.autocast(self.config.device, torch.bfloat16, enabled=cast):
-                logits = self.model.answer_logits(part, dropout)
-            loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / len(tokens)
-            loss.backward()
-            total += loss.item()
+        for first in range(0, len(tokens), size):
+            part, wanted = tokens[first : first + size], answers[first : first + size]
+            rows, dropout = processes.rows(len(part)), processes.dropout(self.generator, len(part))
+            with processes.summing(self.answer, last=first + size >= len(tokens)):
+                with torch.autocast(self.config.device, torch.bfloat16, enabled=cast):
+                    logits = self.answer(part[rows], dropout)
+                loss = functional.cross_entropy(logits.float(), wanted[rows], reduction="sum") / share
+                loss.backward()
+            total += loss.item() / processes.size
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
         self.optimiser.zero_grad()
-        if not np.isfinite(total):
+        return total
+
+    def _check(self, loss: float, rate: float) -> None:
+        if self.processes.first and not np.isfinite(loss):
             raise WhatwhereError(
-                f"the loss became {total} at step {self.step}; lower the learning rate (it is {rate:g}). "
+                f"the loss became {loss} at step {self.step}; lower the learning rate (it is {rate:g}). "
                 "The checkpoints so far are whole."
             )
-        return total
 
     def _batch(self, index: int) -> tuple[Tensor, Tensor]:
         """The sequences of a step: each epoch goes through the training set once, in an order given by the seed."""
@@ -195,6 +210,11 @@ class _Training:
         return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
 
     def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
+        """Measures, decides whether the task is learned, keeps the model; all processes learn of it from the first."""
+        by_hop, self.counters = self.processes.share(lambda: (self._measure(loss, rate), self.counters))
+        return by_hop
+
+    def _measure(self, loss: float, rate: float) -> tuple[float, ...]:
         """Measures, decides whether the task is learned, keeps the model and the line of the metrics."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
         attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
@@ -223,6 +243,8 @@ class _Training:
         return tuple(by_hop)
 
     def _save(self) -> None:
+        if not self.processes.first:
+            return
         arrays = {f"model.{name}": value for name, value in weights_of(self.model).items()}
         for index, moments in self.optimiser.state_dict()["state"].items():
             arrays |= {f"adam.{index}.{name}": value.cpu().numpy() for name, value in moments.items()}

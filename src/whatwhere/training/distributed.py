@@ -1,0 +1,181 @@
+"""One training run on several processes, devices or hosts: ``torchrun ... -m whatwhere train ...``.
+
+Each step's batch is the one that a single process would take, split among the processes by rows. The gradients are
+summed by torch's DistributedDataParallel while they are computed: the written-out gradient of
+:mod:`whatwhere.model.fused` is an autograd function whose parameter gradients arrive like any others, so nothing else
+is needed. DistributedDataParallel takes the mean over processes, so each divides its loss by its share of the batch.
+
+Dropout is defined by the run and not by the processes: every process draws the masks of the whole batch from the same
+generator and keeps those of its rows. So the numbers are those of one process up to the order of floating-point sums,
+the state is one state, and a run may be begun on one process and go on with two, or the other way round.
+
+Only the first process reads and writes the run, measures, and decides; the others ask it (:meth:`Processes.share`) and
+need not see its disk. Whoever meets an error leaves the group, and that ends all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import Generator, Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ
+from whatwhere.training.config import TrainingConfig
+
+T = TypeVar("T")
+Answer = Callable[[Tensor, Dropout], Tensor]
+"""Tokens and dropout to the logits of the answer."""
+
+
+class OtherEnded(WhatwhereError):
+    """Another process of the same training ended, or cannot be reached."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes of one training, seen from one of them; with a size of 1 everything here does nothing."""
+
+    rank: int = 0
+    size: int = 1
+    beside: int = 1
+    """How many of them run on this host, and share its cores."""
+
+    @property
+    def first(self) -> bool:
+        """Whether this one reads, writes, measures and decides."""
+        return self.rank == 0
+
+    def share(self, make: Callable[[], T]) -> T:
+        """What ``make`` gives on the first process, on all of them."""
+        if self.size == 1:
+            return make()
+        made = [make() if self.first else None]
+        with _others_may_end():
+            distributed.broadcast_object_list(made, src=0)
+        return made[0]  # pyright: ignore[reportReturnType]
+
+    def add(self, numbers: Sequence[float]) -> list[float]:
+        """The sums over all processes."""
+        if self.size == 1:
+            return list(numbers)
+        sums = torch.tensor(numbers, dtype=torch.float64)
+        with _others_may_end():
+            distributed.all_reduce(sums)
+        return sums.tolist()
+
+    def parallel(self, model: GPTJ) -> Answer:
+        """The model as training calls it; going backward through it sums the gradients over the processes."""
+        if self.size == 1:
+            return model.answer_logits
+        with _others_may_end():
+            return DistributedDataParallel(_Answers(model))
+
+    @contextmanager
+    def summing(self, answer: Answer, *, last: bool) -> Iterator[None]:
+        """Surrounds one part of a batch; gradients pile up here and are summed over processes with the last part."""
+        if not isinstance(answer, DistributedDataParallel):
+            yield
+            return
+        with nullcontext() if last else answer.no_sync(), _others_may_end():
+            yield
+
+    def rows(self, count: int) -> slice:
+        """Which of ``count`` rows are this process's; the parts differ by one row at most."""
+        return slice(self.rank * count // self.size, (self.rank + 1) * count // self.size)
+
+    def dropout(self, generator: Generator, count: int) -> Dropout:
+        """Masks for this process's rows of ``count``; the generator goes on as if it had all of them."""
+        return Dropout(generator) if self.size == 1 else _SplitDropout(generator, count, self.rows(count))
+
+    def checked(self, config: TrainingConfig) -> TrainingConfig:
+        """The configuration, unless it leaves a process without work or without a device.
+
+        Raises:
+            WhatwhereError: there are more processes than sequences in a step, or than GPUs on this host.
+        """
+        if config.batch < self.size:
+            raise WhatwhereError(
+                f"each of {self.size} processes needs a sequence or more in every step, and the batch of this run is "
+                f"{config.batch}. Use at most that many processes, or begin a run with a larger --batch."
+            )
+        if config.device == "cuda" and self.beside > torch.cuda.device_count():
+            raise WhatwhereError(
+                f"{self.beside} processes on this host need a GPU each, and it has {torch.cuda.device_count()}. "
+                "Lower --nproc-per-node of torchrun, or train with --device cpu."
+            )
+        return config
+
+    def threads(self, wanted: int) -> int:
+        """CPU threads of this process, so that those on one host share what one process would use."""
+        return max(1, wanted // self.beside)
+
+
+ALONE = Processes()
+"""Training on one process."""
+
+
+class _Answers(nn.Module):
+    """What training computes, as the forward of a module, which is what DistributedDataParallel wraps."""
+
+    def __init__(self, model: GPTJ) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, dropout: Dropout) -> Tensor:
+        return self.model.answer_logits(tokens, dropout)
+
+
+class _SplitDropout(Dropout):
+    """Draws the masks of a whole batch and gives those of one process's rows."""
+
+    def __init__(self, generator: Generator, count: int, rows: slice) -> None:
+        super().__init__(generator)
+        self.count, self.rows = count, rows
+
+    def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
+        whole = super().mask(rate, (self.count, *shape[1:]))
+        return None if whole is None else whole[self.rows]
+
+
+@contextmanager
+def joined() -> Iterator[Processes]:
+    """Joins the processes that torchrun (or anything that sets the same variables) started; else there is just one.
+
+    Raises:
+        OtherEnded: the others cannot be reached.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ALONE
+        return
+    gpus, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_RANK", "0"))
+    if local < gpus:
+        torch.cuda.set_device(local)
+    with _others_may_end():
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo")
+    try:
+        beside = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        yield Processes(distributed.get_rank(), distributed.get_world_size(), beside)
+    finally:
+        distributed.destroy_process_group()
+
+
+@contextmanager
+def _others_may_end() -> Iterator[None]:
+    """Says in words that the connection to another process broke; any other error is a defect and passes."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, distributed.DistError) or "gloo" in str(error):
+            raise OtherEnded(
+                "another process of this training ended or cannot be reached; its own message says why. "
+                "What was saved is whole: mend it, then go on with --resume."
+            ) from error
+        raise
