@@ -1,9 +1,9 @@
 """TransformerLens users: the transformers model inside a ``TransformerBridge``.
 
 A bridge puts a component of its own in the place of each part of the model it wraps, and its attention does not go
-through transformers' interface. Each component keeps the part that it stands for, so the model can be put together again
-beside the bridge: same weights (the same tensors, not copies), and the bridge is not touched. It is recognised by its
-shape, so nothing here needs TransformerLens.
+through transformers' interface. Each component keeps the part that it stands for, so the model can be put together
+again beside the bridge: same weights (the same tensors, not copies), and the bridge is not touched. It is recognised by
+its shape, so nothing here needs TransformerLens.
 """
 
 from __future__ import annotations
