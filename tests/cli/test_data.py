@@ -23,7 +23,7 @@ def test_out_writes_a_dataset_that_loads_with_its_shortcut_report(tmp_path):
     assert dataset.task == LetterTask()
     assert dataset.seed == 3
     header, *rows = (tmp_path / "data/shortcuts.csv").read_text().splitlines()
-    assert header == "rule,hopping,hops,accuracy"
+    assert header == "rule,hopping,hops,accuracy,seal"
     assert len(rows) % 4 == 0
 
 

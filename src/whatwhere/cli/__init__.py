@@ -6,12 +6,15 @@ Heavy imports (torch, matplotlib, transformers) stand inside the commands, so th
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 import typer
 
 from whatwhere.cli import data, geometry, heads, length, mechanism, report, reproduce, score, theory, train
-from whatwhere.cli.console import complain
-from whatwhere.errors import WhatwhereError
+from whatwhere.cli.console import complain, note
+from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.memory import is_exhausted
 
 app = typer.Typer(
     name="whatwhere",
@@ -46,9 +49,29 @@ def whatwhere(
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake ends with one message and exit code 2, never with a traceback."""
+    """Runs the command line; a user's mistake ends with one message and exit code 2, never with a traceback.
+
+    So do the machine's limits: memory, and files that cannot be read or written.
+    """
+    warnings.showwarning = _show_warning
     try:
         app()
     except WhatwhereError as error:
         complain(str(error))
-        sys.exit(2)
+    except OSError as error:
+        complain(f"{error.filename or 'the system'}: {error.strerror or error}.")
+    except (MemoryError, RuntimeError) as error:
+        if not is_exhausted(error):
+            raise
+        complain("memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.")
+    else:
+        return
+    sys.exit(2)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Warnings of ours are for people, and read like notes; all others look as Python writes them."""
+    if isinstance(message, WhatwhereWarning):
+        note(str(message))
+    else:
+        print(warnings.formatwarning(message, category, *where[:2]), file=sys.stderr, end="")

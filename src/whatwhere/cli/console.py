@@ -22,24 +22,35 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class _Guarded(Console):
+    """A console on which text from outside (names, prompts, paths) cannot steer the terminal."""
+
+    def render_str(self, text: str, **style: Any) -> Text:
+        """Every string that is printed passes here, those in tables too."""
+        return super().render_str(_printable(text), **style)
+
+
+out = _Guarded(highlight=False)
+err = _Guarded(stderr=True, highlight=False)
 
 
 def complain(message: str) -> None:
     """Prints an error; text from outside is escaped, so that names cannot style or steer the terminal."""
-    err.print(f"[bold red]whatwhere:[/bold red] {escape(_printable(message))}", soft_wrap=True)
+    err.print(f"[bold red]whatwhere:[/bold red] {escape(message)}", soft_wrap=True)
 
 
 def note(message: str) -> None:
     """Prints a remark on stderr."""
-    err.print(escape(_printable(message)), style="dim", soft_wrap=True)
+    err.print(escape(message), style="dim", soft_wrap=True)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout; undefined numbers become null, as JSON has no NaN."""
-    print(json.dumps(_finite(result), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_finite(result), indent=2, ensure_ascii=False, allow_nan=False)
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def table(*columns: str, left: Sequence[str] = ()) -> Table:
@@ -70,6 +81,7 @@ def progress() -> Progress:
 
 
 def _printable(text: str) -> str:
+    """Text without control characters, or halves of characters that no terminal takes; these are shown as numbers."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 

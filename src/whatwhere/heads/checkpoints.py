@@ -37,19 +37,21 @@ def score_run(
         observer: told after each checkpoint.
 
     Raises:
-        WhatwhereError: no run or no checkpoints here, scores made with other settings, or a damaged file.
+        WhatwhereError: no run or no checkpoints here, scores made with other settings, a damaged file, or another
+            process at the same work.
     """
     tokens = run.task.sample(settings.inputs, seed=settings.seed).tokens
     if not run.steps() and not follow:
         raise WhatwhereError(f"{run.directory} has no checkpoints to score yet; train it first, or wait with --follow.")
-    done = _kept(run.scores_path, settings, force)
-    while True:
-        last_round = not follow or run.ended  # asked before looking, so that the last checkpoint is not missed
-        scored = _score_waiting(run, tokens, settings, done, observer)
-        if last_round:
-            return read_history(run.scores_path)
-        if not scored:
-            time.sleep(_LOOK_EVERY_SECONDS)
+    with run.held("score"):
+        done = _kept(run.scores_path, settings, force)
+        while True:
+            last_round = not follow or run.ended  # asked before looking, so that the last checkpoint is not missed
+            scored = _score_waiting(run, tokens, settings, done, observer)
+            if last_round:
+                return read_history(run.scores_path)
+            if not scored:
+                time.sleep(_LOOK_EVERY_SECONDS)
 
 
 def _score_waiting(
@@ -71,7 +73,7 @@ def _score_waiting(
             if observer:
                 observer(step, len(done), len(done.keys() | set(run.steps())))
     finally:
-        if waiting and done:
+        if waiting and done and run.exists:  # a run that was removed meanwhile is not begun anew
             write_rows(run.scores_path, done)
     return len(waiting)
 

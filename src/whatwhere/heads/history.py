@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from whatwhere import memory
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting
 from whatwhere.storage import read_csv, write_csv
+from whatwhere.training.run import Run
 
 COLUMNS = (
     "step", "layer", "head", "positional", "symbolic", "entropy", "tau", "inputs",
@@ -60,12 +62,12 @@ def read_history(path: Path) -> ScoreHistory:
         WhatwhereError: there is no such file, it is damaged, or it mixes settings.
     """
     what = "the run's scores"
-    rows = read_csv(path, what, COLUMNS)
+    rows = read_csv(path, what, COLUMNS, _owner(path))
     try:
         settings = {Settings(float(row["tau"]), int(row["inputs"]), int(row["seed"])) for row in rows}
         numbers = np.array([[float(row[name] or "nan") for name in _NUMBERS] for row in rows])
         index = np.array([[int(row[name]) for name in ("step", "layer", "head")] for row in rows])
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise WhatwhereError(f"{what} at {path} are damaged: {error}. Score anew with --force.") from error
     if len(settings) != 1:
         found = "; ".join(sorted(map(str, settings))) or "no rows"
@@ -77,7 +79,8 @@ def read_history(path: Path) -> ScoreHistory:
             f"{what} at {path} should have one row for each of {len(steps)} steps and each of {len(scored)} heads, "
             f"and have {len(rows)} rows. Score anew with --force."
         )
-    layers, heads = index[:, 1:].max(0) + 1
+    layers, heads = (index[:, 1:].max(0) + 1).tolist()
+    memory.require(8 * len(_NUMBERS) * len(steps) * layers * heads, f"{what} at {path}")
     table = np.full((len(_NUMBERS), len(steps), layers, heads), np.nan)
     table[:, at_step, index[:, 1], index[:, 2]] = numbers.T
     return ScoreHistory(settings.pop(), steps, **dict(zip(_NUMBERS, table, strict=True)))
@@ -98,12 +101,18 @@ def rows_of(step: int, scores: HeadScores, settings: Settings, heads: Sequence[i
 
 def write_rows(path: Path, rows: Mapping[int, Sequence[Row]]) -> None:
     """Writes the rows of all steps, whole or not at all."""
-    write_csv(path, COLUMNS, [row for step in sorted(rows) for row in rows[step]])
+    write_csv(path, COLUMNS, [row for step in sorted(rows) for row in rows[step]], _owner(path))
 
 
 def read_rows(path: Path) -> dict[int, list[Row]]:
-    """The rows as they stand in the file, by step."""
+    """The rows as they stand in the file, by step; :func:`read_history` tells whether they make sense."""
     rows: dict[int, list[Row]] = {}
-    for row in read_csv(path, "the run's scores", COLUMNS):
+    for row in read_csv(path, "the run's scores", COLUMNS, _owner(path)):
         rows.setdefault(int(row["step"]), []).append(tuple(row[name] for name in COLUMNS))
     return rows
+
+
+def _owner(path: Path) -> str:
+    """The run beside whose configuration the scores lie, if there is one."""
+    run = Run(Path(path).parent)
+    return run.owner if run.exists else ""
