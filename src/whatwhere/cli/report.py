@@ -1,13 +1,20 @@
-"""``whatwhere report``: the figures of a reproduction, redrawn from disk."""
+"""``whatwhere report``: figures, claims and the page of a reproduction, made anew from disk."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from whatwhere.cli import console
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whatwhere.report.claims import Judged
+
+_STYLES = {"holds": "green", "fails": "red", "not tested": "dim"}
 
 
 def register(app: typer.Typer) -> None:
@@ -22,21 +29,57 @@ def report(
     directory: Annotated[Path, typer.Argument(help="What `whatwhere reproduce` made, or a run that was scored.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Redraw every figure from what is on disk, into [bold]DIR/figures[/bold]; nothing is computed anew.
+    """Redraw all of it from what is on disk: figures, claims and the page; nothing is computed anew.
 
-    PDF and PNG of each, and index.csv, which says where the data of each lies.
+    [bold]DIR/figures[/bold] holds PDF and PNG of each figure and index.csv, which says where the data of each lies;
+    [bold]DIR/claims.*[/bold] the claims, [bold]DIR/report.html[/bold] the page.
     """
-    from whatwhere.report.reproduction import FOLDER, draw_everything
+    from whatwhere.report.claims import judge, write_claims
+    from whatwhere.report.page import write_page
+    from whatwhere.report.reproduction import FOLDER, draw_everything, is_reproduction
 
     with console.progress() as bar:
         shown = bar.add_task("drawing", total=None)
         gallery = draw_everything(
             directory, lambda what, done, total: bar.update(shown, description=what, completed=done, total=total)
         )
+    judged: list[Judged] = []
+    if is_reproduction(directory):  # the claims compare two models; a single run has none of its own
+        judged = judge(directory)
+        write_claims(directory, judged)
+    page = write_page(directory)
     if as_json:
-        console.print_json({"figures": [str(file) for file in gallery.figures], "missing": gallery.missing})
+        console.print_json(
+            {
+                "page": str(page),
+                "figures": [str(file) for file in gallery.figures],
+                "missing": gallery.missing,
+                "claims": [claim.to_dict() for claim in judged],
+            }
+        )
         return
     for name in dict.fromkeys(file.stem for file in gallery.figures):
         console.out.print(f"{directory / FOLDER / name}.pdf, .png", markup=False, soft_wrap=True)
+    print_claims(judged)
     for missing in gallery.missing:
         console.note(f"not there yet, {missing}")
+    console.note(f"The page: {page}")
+
+
+def print_claims(judged: Sequence[Judged]) -> None:
+    """The verdicts, a line each."""
+    if not judged:
+        return
+    table = console.table("claim", "verdict", "value", "95 %", "inputs", left=("claim", "verdict"))
+    for one in judged:
+        low, high = one.interval or (float("nan"), float("nan"))
+        table.add_row(
+            one.claim.title,
+            f"[{_STYLES[one.verdict]}]{one.verdict}[/]",
+            "" if one.value != one.value else f"{one.value:.3g}",
+            "" if low != low else f"{low:.3g} to {high:.3g}",
+            "" if one.inputs is None else f"{one.inputs:,}",
+        )
+    console.out.print()
+    console.out.print(table)
+    console.remark("Why, how each is measured, and its threshold: claims.md, or the page.")

@@ -1,20 +1,22 @@
 """The paper in stages: data, both trainings, scores of every checkpoint, theory, mechanism, geometry, length.
 
     DIR/data/TASK/           manifest and shortcut report of the dataset that is trained on
-    DIR/number, DIR/letter   the runs, with scores.csv, mechanism/, geometry/ and length/ inside
+    DIR/number, DIR/letter   the runs, with scores.csv, mechanism/, geometry/, length/ and examples/ inside
+    DIR/seeds/SEED/TASK      the same of every further seed
     DIR/theory/              theory.json and the data of its figures
     DIR/stages/              the record of each stage
 
-Figures come after these, in ``whatwhere.report.reproduction``.
+Figures, claims and the page come after these, in ``whatwhere.report.reproduction``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.experiments.examples import measure_examples
 from whatwhere.experiments.geometry import measure_geometry, steps_of
 from whatwhere.experiments.length import LengthPlan, measure_length
 from whatwhere.experiments.mechanism import measure
@@ -34,55 +36,132 @@ from whatwhere.training.loop import Progress as Step
 from whatwhere.training.loop import train
 from whatwhere.training.presets import preset as preset_named
 from whatwhere.training.run import Run
+from whatwhere.zoo.take import is_shipped, manifest, take
 
 TASKS = ("number", "letter")
-NOT_YET = (
-    "claims: each statement of the paper with its verdict",
-    "the interactive page",
-    "the benchmark for chat models (Figure 5C and 5D, its table)",
-)
-"""What the paper or the plan has and these stages lack."""
 _OF_THE_MACHINE = ("device", "threads", "precision")
 """Fields of a training configuration in which a run may differ from what would be begun here today."""
 
 
+LENGTHS = (25, 33, 49, 65, 97, 145, 325, 850)
+"""Up to the longest that the paper names."""
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """How many inputs each analysis takes; the defaults are those of the commands."""
+    """How many inputs each analysis takes: fewer than the commands take by default, for the sake of time."""
 
-    score: int = 512
-    mechanism: int = 2000
-    geometry: int = 512
-    length: LengthPlan = field(default_factory=LengthPlan)
+    score: int = 256
+    mechanism: int = 800
+    geometry: int = 256
+    length: LengthPlan = field(
+        default_factory=lambda: LengthPlan(800, lengths=LENGTHS, varied_lengths=(33, 65, 145, 325))
+    )
 
 
 SMOKE = Sizes(score=16, mechanism=400, geometry=16, length=LengthPlan(16, lengths=(33,), varied_lengths=(33,)))
 
 
-def computing_stages(preset: str = "laptop", seed: int = 0) -> list[Stage]:
-    """Everything but the figures, in order.
+@dataclass(frozen=True)
+class Plan:
+    """What is reproduced."""
 
-    Args:
-        preset: of the trainings; ``smoke`` takes few inputs everywhere.
-        seed: of the trainings.
+    preset: str = "laptop"
+    """Of the trainings; ``smoke`` takes few inputs everywhere."""
+    seed: int = 0
+    """Of the first training of each task."""
+    seeds: int = 1
+    """Trainings of each task, with seeds that count up from the first."""
+    from_zoo: bool = False
+    """Take the shipped models and their histories instead of training."""
+    threads: int = 1
+    """CPU threads of each training."""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise WhatwhereError(f"one seed or more was expected, and {self.seeds} arrived.")
+        if self.from_zoo and (self.seed, self.seeds) != (0, 1):
+            raise WhatwhereError(
+                f"the shipped models have the seed 0 only, and {self.seeds} from {self.seed} on were asked for. "
+                "Leave --from-zoo out to train others."
+            )
+
+    @property
+    def baseline(self) -> str:
+        """The name under which it is recorded which claims held."""
+        return "zoo" if self.from_zoo and self.preset != "smoke" else self.preset
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many inputs each analysis takes."""
+        return SMOKE if self.preset == "smoke" else Sizes()
+
+    def configs(self, seed: int) -> dict[str, TrainingConfig]:
+        """How each task is trained.
+
+        Raises:
+            WhatwhereError: there is no such preset.
+        """
+        device = choose_device("auto")
+        return {
+            task: replace(preset_named(self.preset, make_task(task)), seed=seed, device=device, threads=self.threads)
+            for task in TASKS
+        }
+
+
+def computing_stages(plan: Plan) -> list[Stage]:
+    """Everything but the report, in order; trainings first, as all else waits for them.
 
     Raises:
         WhatwhereError: there is no such preset.
     """
-    sizes = SMOKE if preset == "smoke" else Sizes()
-    configs = {
-        task: replace(preset_named(preset, make_task(task)), seed=seed, device=choose_device("auto")) for task in TASKS
-    }
-    both: list[Callable[[str], Stage]] = [
-        lambda task: _train_stage(configs[task]),
-        lambda task: _score_stage(task, Settings(inputs=sizes.score)),
-        lambda task: _mechanism_stage(task, sizes.mechanism),
-        lambda task: _geometry_stage(task, sizes.geometry),
-        lambda task: _length_stage(task, sizes.length),
-    ]
-    trained, scored, *analysed = [[make(task) for task in TASKS] for make in both]
+    configs = plan.configs(plan.seed)
+    made, analysed = [], []
+    for seed in range(plan.seed, plan.seed + plan.seeds):
+        for task in TASKS:
+            place = _Place(task, seed, first=seed == plan.seed)
+            if plan.from_zoo:
+                model = _zoo_stage(place)
+                made.append(model)
+            else:
+                model = _train_stage(place, plan.configs(seed)[task])
+                made.append(model)
+                analysed.append(_score_stage(place, model, Settings(inputs=plan.sizes.score)))
+            analysed += [
+                _length_stage(place, model, plan.sizes.length),
+                _mechanism_stage(place, model, plan.sizes.mechanism),
+                _geometry_stage(place, model, plan.sizes.geometry),
+                _examples_stage(place, model),
+            ]
     theory = Stage("theory", "theorems checked", (), ("theory/*.json", "theory/*.csv"), {}, _check_theory)
-    return [_data_stage(configs), *trained, *scored, theory, *(stage for kind in analysed for stage in kind)]
+    order = ("score", "length", "mechanism", "geometry", "examples")
+    analysed.sort(key=lambda stage: order.index(stage.group))  # the longest first, so that all cores end together
+    return [*made, _data_stage(configs), theory, *analysed]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a run lies and what its stages are called."""
+
+    task: str
+    seed: int
+    first: bool
+    """Whether it is of the first seed, which has the plain names."""
+
+    @property
+    def path(self) -> str:
+        return self.task if self.first else f"seeds/{self.seed}/{self.task}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.task} model" + ("" if self.first else f" of seed {self.seed}")
+
+    def stage(self, kind: str) -> str:
+        """``train-number``, or ``train-number-1`` for a further seed."""
+        return f"{kind}-{self.task}" + ("" if self.first else f"-{self.seed}")
+
+    def files(self, *names: str) -> tuple[str, ...]:
+        return tuple(f"{self.path}/{name}" for name in names)
 
 
 def _data_stage(configs: dict[str, TrainingConfig]) -> Stage:
@@ -100,12 +179,20 @@ def _data_stage(configs: dict[str, TrainingConfig]) -> Stage:
     return Stage("data", "datasets and their shortcuts", (), ("data/*/*",), settings, run)
 
 
-def _train_stage(config: TrainingConfig) -> Stage:
-    task = config.task.name
+_MODEL_FILES = ("config.json", "metrics.csv", "test.json", "checkpoints/*.safetensors")
 
+
+def _train_stage(place: _Place, config: TrainingConfig) -> Stage:
     def check(directory: Path) -> None:
-        run = Run(directory / task)
-        if run.exists and _decisive(run.config) != _decisive(config):
+        run = Run(directory / place.path)
+        if not run.exists:
+            return
+        if is_shipped(run):
+            raise WhatwhereError(
+                f"{run.directory} holds the shipped model, and a training was asked for. "
+                "Go on with --from-zoo if that is what you mean; otherwise choose another --out."
+            )
+        if _decisive(run.config) != _decisive(config):
             there = run.config
             raise WhatwhereError(
                 f"preset {config.preset!r} and seed {config.seed} were asked for, and {run.directory} holds another "
@@ -114,7 +201,7 @@ def _train_stage(config: TrainingConfig) -> Stage:
             )
 
     def run(directory: Path, progress: Progress) -> None:
-        run = Run(directory / task)
+        run = Run(directory / place.path)
         if not run.exists:
             run.create(config)
 
@@ -126,24 +213,42 @@ def _train_stage(config: TrainingConfig) -> Stage:
         progress("test split", run.steps()[-1], run.steps()[-1])
         measure_on_test_split(run)
 
-    leaves = tuple(
-        f"{task}/{file}" for file in ("config.json", "metrics.csv", "test.json", "checkpoints/*.safetensors")
-    )
-    return Stage(f"train-{task}", f"{task} model trained", (), leaves, _decisive(config), run, costly=True, check=check)
+    return Stage(
+        place.stage("train"), f"{place.title} trained", (), place.files(*_MODEL_FILES), _decisive(config), run,
+        costly=True, check=check,
+    )  # fmt: skip
 
 
 def _decisive(config: TrainingConfig) -> dict[str, object]:
     return {name: value for name, value in config.to_dict().items() if name not in _OF_THE_MACHINE}
 
 
-def _score_stage(task: str, settings: Settings) -> Stage:
+def _zoo_stage(place: _Place) -> Stage:
+    def check(directory: Path) -> None:
+        run = Run(directory / place.path)
+        if run.exists and not is_shipped(run):
+            raise WhatwhereError(
+                f"the shipped models were asked for, and {run.directory} holds a run that was trained here. "
+                "Leave --from-zoo out to go on with it, or choose another --out."
+            )
+
+    def run(directory: Path, _: Progress) -> None:
+        take(place.task, directory / place.path)
+
+    leaves = place.files(*_MODEL_FILES, "scores.csv")
+    return Stage(place.stage("zoo"), f"{place.title} taken", (), leaves, manifest(place.task), run, check=check)
+
+
+def _score_stage(place: _Place, model: Stage, settings: Settings) -> Stage:
     def run(directory: Path, progress: Progress) -> None:
         score_run(
-            Run(directory / task), settings, observer=lambda step, done, total: progress(f"step {step}", done, total)
+            Run(directory / place.path),
+            settings,
+            observer=lambda step, done, total: progress(f"step {step}", done, total),
         )
 
     return Stage(
-        f"score-{task}", f"{task} model scored", (f"train-{task}",), (f"{task}/scores.csv",), asdict(settings), run
+        place.stage("score"), f"{place.title} scored", (model.name,), place.files("scores.csv"), asdict(settings), run
     )
 
 
@@ -151,43 +256,56 @@ def _check_theory(directory: Path, progress: Progress) -> None:
     check_paper(directory / "theory", progress)
 
 
-def _mechanism_stage(task: str, inputs: int) -> Stage:
+def _mechanism_stage(place: _Place, model: Stage, inputs: int) -> Stage:
     def run(directory: Path, progress: Progress) -> None:
-        model = Run(directory / task).load()
-        results = Results(directory / task / "mechanism")
-        results.begin({"model": str(directory / task), "weights": fingerprint(model), "inputs": inputs, "seed": 0})
-        measure(model, results, inputs=inputs, progress=progress)
+        loaded = Run(directory / place.path).load()
+        results = Results(directory / place.path / "mechanism")
+        results.begin({"model": fingerprint(loaded), "inputs": inputs, "seed": 0})
+        measure(loaded, results, inputs=inputs, progress=progress)
 
-    return _analysis("mechanism", task, "who looks where", {"inputs": inputs}, run)
+    return _analysis(place, model, "mechanism", "who looks where", {"inputs": inputs}, run)
 
 
-def _geometry_stage(task: str, inputs: int) -> Stage:
+def _geometry_stage(place: _Place, model: Stage, inputs: int) -> Stage:
     def run(directory: Path, progress: Progress) -> None:
-        loaded = Run(directory / task)
-        model, done = loaded.load(), 0
-        total = steps_of(model, loaded.task)
+        run = Run(directory / place.path)
+        loaded, done = run.load(), 0
+        total = steps_of(loaded, run.task)
 
         def observe() -> None:
             nonlocal done
             done += 1
             progress("frequencies and planes", done, total)
 
-        measure_geometry(model, loaded.task, loaded.directory, inputs=inputs, observer=observe)
+        measure_geometry(loaded, run.task, run.directory, inputs=inputs, observer=observe)
 
-    return _analysis("geometry", task, "frequencies and planes", {"inputs": inputs}, run)
+    return _analysis(place, model, "geometry", "frequencies and planes", {"inputs": inputs}, run)
 
 
-def _length_stage(task: str, plan: LengthPlan) -> Stage:
+def _length_stage(place: _Place, model: Stage, plan: LengthPlan) -> Stage:
     def run(directory: Path, progress: Progress) -> None:
-        run = Run(directory / task)
+        run = Run(directory / place.path)
         measure_length(run.load(), run.task, run.directory, plan, observer=progress)
 
-    return _analysis("length", task, "longer inputs", asdict(plan), run)
+    return _analysis(place, model, "length", "longer inputs", asdict(plan), run)
+
+
+def _examples_stage(place: _Place, model: Stage) -> Stage:
+    def run(directory: Path, progress: Progress) -> None:
+        run = Run(directory / place.path)
+        measure_examples(run.load(), run.task, run.directory, progress=progress)
+
+    return _analysis(place, model, "examples", "examples to look at", {}, run)
 
 
 def _analysis(
-    kind: str, task: str, title: str, settings: dict[str, object], run: Callable[[Path, Progress], None]
+    place: _Place,
+    model: Stage,
+    kind: str,
+    title: str,
+    settings: Mapping[str, object],
+    run: Callable[[Path, Progress], None],
 ) -> Stage:
     """A stage that reads the last model of a run."""
-    leaves = (f"{task}/{kind}/*.csv", f"{task}/{kind}/*.json")
-    return Stage(f"{kind}-{task}", f"{task} model: {title}", (f"train-{task}",), leaves, settings, run)
+    leaves = place.files(f"{kind}/*.csv", f"{kind}/*.json")
+    return Stage(place.stage(kind), f"{place.title}: {title}", (model.name,), leaves, settings, run)

@@ -12,9 +12,10 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress
@@ -63,6 +64,50 @@ class Record:
 
 Event = Literal["kept", "begun", "done"]
 Observer = Callable[[Stage, Event], None]
+Said = Callable[[str, str, int, int], None]
+"""Told the stage, what it is doing, how much of that is done, and how much there is."""
+
+
+@runtime_checkable
+class Crew(Protocol):
+    """Those who do the stages."""
+
+    size: int
+    """How many stages they can do at a time."""
+
+    def begin(self, stage: Stage) -> None:
+        """Takes on a stage."""
+        ...
+
+    def wait(self) -> str:
+        """Waits until a stage is done, and names it; raises whatever ended one of them early."""
+        ...
+
+
+class Alone:
+    """A crew of one, in this process.
+
+    Args:
+        directory: of the work.
+        said: told how far the stage is.
+    """
+
+    size = 1
+
+    def __init__(self, directory: Path, said: Said = lambda _stage, _what, _done, _total: None) -> None:
+        self._directory, self._said = directory, said
+        self._stage: Stage | None = None
+
+    def begin(self, stage: Stage) -> None:
+        """Takes on a stage."""
+        self._stage = stage
+
+    def wait(self) -> str:
+        """Does it."""
+        assert self._stage is not None
+        name = self._stage.name
+        self._stage.run(self._directory, lambda what, done, total: self._said(name, what, done, total))
+        return name
 
 
 class Work:
@@ -95,25 +140,69 @@ class Work:
         self,
         chosen: Sequence[Stage],
         observer: Observer = lambda _stage, _event: None,
-        progress: Progress = lambda _what, _done, _total: None,
+        crew: Crew | None = None,
     ) -> None:
         """Runs what is not done yet; whatever ends it early, the same call goes on.
+
+        Args:
+            chosen: what to run, in order.
+            observer: told when a stage is begun, done, or kept as it is.
+            crew: those who do it; by default one after the other in this process.
 
         Raises:
             WhatwhereError: a needed stage is not done and not among the chosen, or the work itself cannot be done.
         """
         for stage in self.stages.values():
             stage.check(self.directory)
-        for stage in chosen:
-            inputs = self._inputs(stage)
-            record = self.record(stage)
+        crew = crew or Alone(self.directory)
+        waiting = list(chosen)
+        running: dict[str, float] = {}
+        try:
+            while waiting or running:
+                self._begin_what_can(waiting, running, crew, observer)
+                if running:
+                    name = self._wait(crew)
+                    self._end(name, running.pop(name), done=True)
+                    observer(self.stages[name], "done")
+        finally:  # time counts also when it was interrupted
+            for name, began in running.items():
+                self._end(name, began, done=False)
+
+    def _begin_what_can(self, waiting: list[Stage], running: dict[str, float], crew: Crew, observer: Observer) -> None:
+        """Begins stages that wait for nothing, while the crew has hands free; those that are done only pass by."""
+        for stage in list(waiting):
+            if len(running) == crew.size:
+                return
+            if set(stage.needs) & ({other.name for other in waiting} | set(running)):
+                continue
+            inputs, record = self._inputs(stage), self.record(stage)
+            waiting.remove(stage)
             if record is not None and record.inputs == inputs and self._whole(stage, record):
                 observer(stage, "kept")
                 continue
             observer(stage, "begun")
             self._prepare(stage, record, inputs)
-            self._do(stage, progress)
-            observer(stage, "done")
+            running[stage.name] = time.perf_counter()
+            crew.begin(stage)
+
+    def _wait(self, crew: Crew) -> str:
+        """The next stage that is done; the time until then counts, whatever ends it."""
+        since = time.perf_counter()
+        try:
+            return crew.wait()
+        finally:
+            passed = self.elapsed + time.perf_counter() - since
+            write_json(self._elapsed_path, {"seconds": passed})
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds in which stages were at work here, over all sittings; those side by side count once."""
+        path = self._elapsed_path
+        return float(read_json(path, "the time that passed").get("seconds", 0.0)) if path.is_file() else 0.0
+
+    @property
+    def _elapsed_path(self) -> Path:
+        return self.directory / "stages" / "elapsed.json"
 
     def record(self, stage: Stage) -> Record | None:
         """What is known of a stage, if it was begun here.
@@ -140,18 +229,15 @@ class Work:
         spent = record.seconds if record is not None and (goes_on or stage.costly) else 0.0
         self._write(Record(stage.name, inputs, seconds=spent), stage)
 
-    def _do(self, stage: Stage, progress: Progress) -> None:
-        began = time.perf_counter()
-        results: str | None = None
-        try:
-            stage.run(self.directory, progress)
-            results = self._results(stage)
-        finally:  # time counts also when it was interrupted
-            record = self.record(stage)
-            assert record is not None
-            size = sum(path.stat().st_size for path in self._files(stage))
-            spent = record.seconds + time.perf_counter() - began
-            self._write(replace(record, results=results, seconds=spent, bytes=size), stage)
+    def _end(self, name: str, began: float, *, done: bool) -> None:
+        """Records what a stage left and how long it took, done or not."""
+        stage = self.stages[name]
+        record = self.record(stage)
+        assert record is not None
+        size = sum(path.stat().st_size for path in self._files(stage))
+        spent = record.seconds + time.perf_counter() - began
+        results = self._results(stage) if done else None
+        self._write(replace(record, results=results, seconds=spent, bytes=size), stage)
 
     def _inputs(self, stage: Stage) -> str:
         """A fingerprint of what decides a stage's results."""
@@ -193,7 +279,10 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     with path.open("rb") as opened:
         length = int.from_bytes(opened.read(8), "little")
-        return opened.read(min(length, 1 << 20)) + str(path.stat().st_size).encode()
+        header = opened.read(min(length, 1 << 20))
+    with suppress(ValueError):  # damaged: then its bytes tell that it changed
+        header = json.dumps(json.loads(header), sort_keys=True).encode()  # its entries come in any order
+    return header + str(path.stat().st_size).encode()
 
 
 def _digest(parts: Iterator[bytes] | Sequence[bytes]) -> str:

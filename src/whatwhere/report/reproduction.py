@@ -13,9 +13,10 @@ from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress, silent
-from whatwhere.experiments.reproduce import TASKS
+from whatwhere.experiments.reproduce import TASKS, Plan, computing_stages
 from whatwhere.experiments.stages import Stage
 from whatwhere.report import mechanism
+from whatwhere.report.claims import write_claims
 from whatwhere.report.dynamics import draw_dynamics
 from whatwhere.report.geometry import draw_geometry
 from whatwhere.report.length import draw_comparison, draw_length
@@ -83,20 +84,28 @@ def draw_everything(directory: Path, progress: Progress = silent) -> Gallery:
     return Gallery([file for file, _ in drawn], missing)
 
 
-def figures_stage(before: Sequence[Stage]) -> Stage:
-    """The stage that draws what the others left."""
+def all_stages(plan: Plan) -> list[Stage]:
+    """The whole reproduction: what computes, then the figures and the claims, which read what the others left."""
+    before = computing_stages(plan)
+    needs = tuple(stage.name for stage in before)
 
-    def run(directory: Path, progress: Progress) -> None:
+    def draw(directory: Path, progress: Progress) -> None:
         draw_everything(directory, progress)
 
-    return Stage(
-        "figures",
-        "figures drawn",
-        tuple(stage.name for stage in before),
-        tuple(f"{FOLDER}/*{suffix}" for suffix in (".pdf", ".png", ".csv")),
-        {},
-        run,
-    )
+    def judge(directory: Path, _: Progress) -> None:
+        write_claims(directory)
+
+    figures = tuple(f"{FOLDER}/*{suffix}" for suffix in (".pdf", ".png", ".csv"))
+    return [
+        *before,
+        Stage("figures", "figures drawn", needs, figures, {}, draw),
+        Stage("claims", "claims judged", needs, ("claims.*",), {}, judge),
+    ]
+
+
+def is_reproduction(directory: Path) -> bool:
+    """Whether a directory is that of a reproduction, rather than of a single run."""
+    return directory not in _runs(directory).values()
 
 
 def _runs(directory: Path) -> dict[str, Path]:
@@ -108,7 +117,7 @@ def _runs(directory: Path) -> dict[str, Path]:
 
 def _parts(directory: Path, runs: dict[str, Path]) -> list[_Part]:
     parts = []
-    if directory not in runs.values():
+    if is_reproduction(directory):
         theory = directory / "theory"
         parts.append(_Part("theory", theory, RESULT, draw_theory, f"whatwhere theory --out {theory}"))
     for task, run in runs.items():

@@ -24,8 +24,9 @@ def laptop(task: Task) -> TrainingConfig:
         model=ModelConfig(vocab_size=task.vocab_size),
         preset="laptop",
         schedule=Schedule(peak=1e-3, warmup=200, hold=1000, hold_at_most=1500, decay=500),
+        validation=400,
         precision=fast_precision("cpu"),
-        threads=_cores(),
+        threads=cores(),
     )
 
 
@@ -37,7 +38,6 @@ def quick(task: Task) -> TrainingConfig:
         schedule=Schedule(peak=1e-3, warmup=100, hold=400, hold_at_most=2000, decay=200),
         learned=Learned(accuracy=0.93, evaluations=1),
         checkpoints=40,
-        validation=400,
     )
 
 
@@ -85,6 +85,6 @@ def preset(name: str, task: Task) -> TrainingConfig:
     return PRESETS[name](task)
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
