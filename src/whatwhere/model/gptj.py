@@ -109,22 +109,25 @@ class Block(nn.Module):
             assert isinstance(fused, Tensor)
             return fused
 
-        w_query, w_key, w_value, w_mlp = self.w_in.split(self.sizes)
+        w_attention, w_mlp = self.w_in.split((3 * d, self.sizes[-1]))
+        w_attended, w_hidden = self.w_out.split((d, self.sizes[-1]), 1)
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
-        queries = turn(self.split_heads(functional.linear(y_at_queries, w_query)), query_turn[:, -kept:])
-        keys = turn(self.split_heads(functional.linear(y, w_key)), key_turn)
-        values = self.split_heads(functional.linear(y, w_value))
-        scores = queries @ keys.mT * self.scale  # [batch, head, kept, seq]
-        if not last_only:
-            scores = scores + causal_mask(seq, x)
-        weights = scores.softmax(-1)
-        if attention_mask is not None:
-            weights = weights * attention_mask
-        attended = (weights @ values).transpose(1, 2)  # [batch, kept, head, d_head]
+        queries, keys, values = (self.split_heads(part) for part in functional.linear(y, w_attention).chunk(3, -1))
+        queries = turn(queries[:, :, -kept:], query_turn[:, -kept:])
+        keys = turn(keys, key_turn)
+        if attention_mask is None:
+            attended = functional.scaled_dot_product_attention(
+                queries, keys, values, is_causal=not last_only, scale=self.scale
+            )
+        else:  # torch's own dropout would take its masks from elsewhere
+            scores = queries @ keys.mT * self.scale  # [batch, head, kept, seq]
+            weights = (scores if last_only else scores + causal_mask(seq, x)).softmax(-1)
+            attended = weights * attention_mask @ values
+        attended = attended.transpose(1, 2)  # [batch, kept, head, d_head]
         attended = (attended if edit is None else edit(attended)).flatten(2)  # [batch, kept, d_model]
         hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate="tanh")
-        output = functional.linear(torch.cat([attended, hidden], -1), self.w_out, self.b_out)
+        output = functional.linear(attended, w_attended, self.b_out) + functional.linear(hidden, w_hidden)
         return at_queries + (output if output_mask is None else output * output_mask)
 
 
