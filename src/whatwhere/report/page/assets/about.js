@@ -4,7 +4,8 @@
   const { el } = whatwhere.dom;
   const { data } = whatwhere;
 
-  const duration = (seconds) => {
+  const duration = (seconds) => spell(seconds).replaceAll(" ", "\u00a0");
+  const spell = (seconds) => {
     if (seconds === null || seconds === undefined) return "";
     if (seconds < 60) return `${seconds.toFixed(1)} s`;
     const minutes = Math.round(seconds / 60);

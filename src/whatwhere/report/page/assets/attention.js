@@ -32,15 +32,15 @@
         const hops = one.path.slice(1).map((to, i) => ({ query: one.path[i], key: to }));
         const axis = { domain: d3.range(one.tokens.length), tickFormat: label, tickSize: 0, padding: 0.05 };
         return plot({
-          width: size, height: size, marginLeft: 34, marginBottom: 36, marginTop: 8, marginRight: 4,
-          x: { ...axis, label: "key" }, y: { ...axis, label: "query" }, color: { type: "identity" },
+          width: size, height: size, marginLeft: 34, marginBottom: 36, marginTop: 20, marginRight: 4,
+          x: { ...axis, label: "key" }, y: { ...axis, label: "query", labelAnchor: "top" }, color: { type: "identity" },
           marks: [
             Plot.cell(rows(), { x: "key", y: "query", inset: 0, fill: (row) => `color-mix(in oklab, var(--accent) ${Math.round(100 * row.attention)}%, var(--uniform))`, title: (row) => `${row.query_token} at ${row.query} looks at ${row.key_token} at ${row.key}: ${row.attention.toFixed(3)}` }),
             Plot.cell(hops, { x: "key", y: "query", fill: "none", stroke: "var(--text)", strokeWidth: 2, rx: 4, pointerEvents: "none" }),
           ],
         });
       },
-      note: "The darker, the more attention; rings are the hops of the path. The tokens of the axes are the input’s: in deeper layers other content may stand there.",
+      note: "The stronger the colour, the more attention; rings are the hops of the path. The tokens of the axes are the input’s: in deeper layers other content may stand there.",
     });
     const list = whatwhere.controls.select({ label: "Example", options: options(state.task), value: 0, onChange: (value) => { chosen = Number(value); made.redraw(); } });
     onChoice((_, change) => {

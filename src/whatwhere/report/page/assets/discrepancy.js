@@ -34,12 +34,18 @@
       rows,
       draw: (width) => {
         const found = rows();
+        const top = 1.1 * d3.max(found, (row) => Math.max(row.index_bound, row.retrieval_bound));
+        const least = d3.min(found, (row) => Math.max(FLOOR, Math.min(row.index_smallest, row.retrieval_smallest ?? Infinity)));
+        const decades = d3.range(Math.floor(Math.log10(least) - 0.05), Math.log10(top)).map((power) => 10 ** power);
+        const ticks = chosen.log ? decades : d3.ticks(0, top, 5);
         const shown = (name) => ({ x: "n", y: (row) => (row[name] === null ? NaN : Math.max(row[name], chosen.log ? FLOOR : 0)) });
         return plot({
           width, height: 340, marginBottom: 36, marginLeft: 48, marginRight: 16,
           x: { label: "tokens", domain: [2, chosen.longest] },
-          y: { type: chosen.log ? "log" : "linear", label: null, grid: true, domain: chosen.log ? undefined : [0, d3.max(found, (row) => Math.max(row.index_bound, row.retrieval_bound))], tickFormat: chosen.log ? (value) => (Number.isInteger(Math.log10(value)) || Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9 ? value.toExponential(0).replace("e+0", "") : "") : undefined },
+          y: { type: chosen.log ? "log" : "linear", axis: null, domain: chosen.log ? [decades[0], top] : [0, top] },
           marks: [
+            Plot.axisY(ticks, { text: (value) => (chosen.log ? `1e${Math.round(Math.log10(value))}` : String(value)), label: null, tickSize: 0 }),
+            Plot.gridY(ticks),
             chosen.longest >= 17 ? Plot.ruleX([17], { stroke: "var(--line)" }) : null,
             chosen.longest >= 17 ? Plot.text([17], { x: Number, frameAnchor: "top", text: () => "trained on 17", dx: 4, textAnchor: "start", fill: "var(--soft)" }) : null,
             Plot.lineY(found, { ...shown("index_bound"), stroke: KINDS.positional.color, strokeWidth: 1.3, strokeDasharray: "1 3" }),

@@ -16,6 +16,8 @@
     const longest = d3.max(tasks, (task) => d3.max(results(task, "length"), (row) => row.length));
     const shortest = d3.min(tasks, (task) => d3.min(results(task, "length"), (row) => row.length));
     const tip = (task) => (row) => `${task}, ${row.length} tokens\n${number(row.accuracy, 3)} (${number(row.low, 3)} to ${number(row.high, 3)}), ${row.inputs} inputs`;
+    // Written out, because a logarithmic axis would leave out every label but the round ones.
+    const ticks = (width) => (width < 500 ? [17, 33, 65, 145, 325, 850] : chosen.log ? [17, 25, 33, 49, 65, 97, 145, 217, 325, 500, 850] : [17, 145, 325, 500, 850]).filter((n) => n >= shortest && n <= longest);
     const made = chart({
       name: "length",
       title: "Accuracy against input length",
@@ -24,9 +26,10 @@
       draw: (width) =>
         plot({
           width, height: 320, marginBottom: 36, marginRight: 60,
-          x: { type: chosen.log ? "log" : "linear", label: "tokens", domain: [shortest, longest], tickFormat: String, ticks: width < 500 ? [17, 33, 65, 145, 325, 850].filter((n) => n <= longest) : [17, 25, 33, 49, 65, 100, 145, 200, 325, 500, 850].filter((n) => n <= longest) },
+          x: { type: chosen.log ? "log" : "linear", axis: null, domain: [shortest, longest] },
           y: { domain: [0, 1], label: null, grid: true, ticks: 5 },
           marks: [
+            Plot.axisX(ticks(width), { text: String, label: "tokens" }),
             PAPER.length <= longest && tasks.includes(PAPER.task)
               ? [Plot.ruleY([PAPER], { y: "accuracy", x1: shortest, x2: "length", stroke: "var(--soft)", strokeDasharray: "6 3" }), Plot.dot([PAPER], { x: "length", y: "accuracy", symbol: "star", r: 6, fill: "var(--soft)" }), Plot.text([PAPER], { x: "length", y: "accuracy", text: () => "paper: letter above 0.9 up to 850", textAnchor: "end", dx: -10, dy: 12, fill: "var(--soft)" })]
               : null,

@@ -6,6 +6,13 @@
   const { chart, plot } = whatwhere.chart;
   const X = { type: "pow", exponent: 0.5, label: "step", grid: false, ticks: 6 };
   const domain = [0, 1.015 * (steps.at(-1) || 1)]; // a little room for the last checkpoint's cells
+  // Discs for positional heads, lines for symbolic ones: these differ where a disc and a square of this size would not.
+  const MARKS = {
+    "●": (rows) => Plot.dot(rows, { x: "middle", y: "name", r: 2.2, fill: "var(--on-map)", pointerEvents: "none" }),
+    "○": (rows) => Plot.dot(rows, { x: "middle", y: "name", r: 2, stroke: "var(--on-map)", strokeWidth: 0.8, pointerEvents: "none" }),
+    "■": (rows) => Plot.ruleY(rows, { x1: "step", x2: "end", y: "name", stroke: "var(--on-map)", strokeWidth: 2.6, pointerEvents: "none" }),
+    "□": (rows) => Plot.ruleY(rows, { x1: "step", x2: "end", y: "name", stroke: "var(--on-map)", strokeWidth: 0.8, pointerEvents: "none" }),
+  };
   const DASHES = [null, "8 2", "4 2", "2 2"];
 
   /** Draws the chosen step over a plot, and moves it when it changes. */
@@ -72,8 +79,16 @@
     const next = new Map(own.map((step, i) => [step, own[i + 1] ?? 1.015 * step]));
     const { heads } = whatwhere.shape(task);
     const name = (row) => (heads > 1 ? `${row.layer}.${row.head}` : String(row.layer));
-    const { headColor, headKind } = whatwhere.heads;
-    const cells = scores.map((row) => ({ ...row, name: name(row), end: next.get(row.step), kind: headKind(row.positional, row.symbolic) }));
+    const { headColor, headKind, headGlyph } = whatwhere.heads;
+    const cells = scores.map((row) => ({
+      ...row,
+      name: name(row),
+      end: next.get(row.step),
+      middle: ((Math.sqrt(row.step) + Math.sqrt(next.get(row.step))) / 2) ** 2,
+      kind: headKind(row.positional, row.symbolic),
+      glyph: headGlyph(row.positional, row.symbolic),
+    }));
+    const wide = (row, width) => ((Math.sqrt(row.end) - Math.sqrt(row.step)) / Math.sqrt(domain[1])) * width > 4.5;
     const names = [...new Set(cells.map((row) => row.name))];
     let move = () => {};
     const made = chart({
@@ -92,12 +107,7 @@
           color: { type: "identity" },
           marks: [
             Plot.rect(cells, { x1: "step", x2: "end", y: "name", fill: (row) => headColor(row.positional, row.symbolic), title: (row) => `layer ${row.layer} head ${row.head}, step ${row.step}\npositional ${number(row.positional)}, symbolic ${number(row.symbolic)}: ${row.kind}` }),
-            ...["positional", "symbolic"].map((kind) =>
-              Plot.dot(cells.filter((row) => row.kind === kind && wide(row, width)), {
-                x: (row) => ((Math.sqrt(row.step) + Math.sqrt(row.end)) / 2) ** 2,
-                y: "name", r: 1.7, fill: "var(--on-map)", symbol: whatwhere.chart.KINDS[kind].symbol, pointerEvents: "none",
-              }),
-            ),
+            ...Object.entries(MARKS).map(([glyph, mark]) => mark(cells.filter((row) => row.glyph === glyph && wide(row, width)))),
           ],
         });
         move = cursor(drawn);
@@ -115,7 +125,6 @@
         return drawn;
       },
     });
-    const wide = (row, width) => ((Math.sqrt(row.end) - Math.sqrt(row.step)) / Math.sqrt(domain[1])) * width > 4.5;
     made.element.classList.add("clickable");
     onChoice(() => move());
     return made.element;
@@ -157,7 +166,7 @@
           el("div", {}, el("h3", {}, `${task[0].toUpperCase()}${task.slice(1)} task`), results(task, "metrics") ? accuracy(task) : null, results(task, "scores") ? map(task) : null),
         ),
       ),
-      el("p", { class: "note" }, "Steps are spread by their square root. The dotted line is the step of maximal accuracy (the first within 0.005 of the best mean)."),
+      el("p", { class: "note" }, "In the maps a disc marks a positional head and a line a symbolic one, thin where it only leans. Steps are spread by their square root. The dotted line is the step of maximal accuracy (the first within 0.005 of the best mean)."),
     );
   }
 

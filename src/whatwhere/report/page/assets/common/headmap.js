@@ -25,6 +25,13 @@
     return positional >= 1 - gamma && symbolic >= 1 - gamma ? "uniform" : "mixed";
   }
   const GLYPH = { positional: "●", symbolic: "■", uniform: "", mixed: "◐", undefined: "?" };
+  const LEANING = 0.4;
+  /** The mark of a head: filled if it is pure, hollow if it clearly leans to one side. */
+  function headGlyph(positional, symbolic) {
+    const kind = headKind(positional, symbolic);
+    if (kind !== "mixed" || Math.abs(positional - symbolic) < LEANING) return GLYPH[kind];
+    return positional > symbolic ? "○" : "□";
+  }
 
   /**
    * A map of layers (across) and heads (down) whose cells are buttons; arrow keys move between them.
@@ -40,14 +47,16 @@
     const at = ([layer, head]) => cells[head * layers + layer];
 
     function select(place, focus) {
-      for (const old of cells) {
-        old.setAttribute("aria-pressed", "false");
-        old.tabIndex = -1;
-      }
+      for (const old of cells) old.tabIndex = -1;
+      clear();
       current = place;
       at(place).setAttribute("aria-pressed", "true");
-      at(place).tabIndex = 0;
+      at(place).tabIndex = 0; // the one that Tab reaches; arrows do the rest
       if (focus) at(place).focus();
+    }
+    /** None chosen. */
+    function clear() {
+      for (const cell of cells) cell.setAttribute("aria-pressed", "false");
     }
 
     for (let head = 0; head < heads; head++) {
@@ -77,7 +86,7 @@
         const kind = headKind(found.positional, found.symbolic);
         button.dataset.kind = kind;
         button.style.setProperty("background", headColor(found.positional, found.symbolic));
-        button.replaceChildren(GLYPH[kind]);
+        button.replaceChildren(headGlyph(found.positional, found.symbolic));
         const text = `layer ${layer} head ${head}: ${kind}, positional ${number(found.positional)}, symbolic ${number(found.symbolic)}${describe(layer, head, found)}`;
         button.setAttribute("aria-label", text);
         button.title = text;
@@ -90,24 +99,26 @@
     const axis = el("div", { class: "headmap axis", "aria-hidden": "true", style: { "--layers": layers } });
     const every = layers > 16 ? 5 : 1;
     for (let layer = 0; layer < layers; layer++) axis.append(el("span", {}, layer % every ? "" : String(layer)));
-    return { element: el("div", { class: "headmap-frame" }, grid, axis), update, select: (layer, head) => select([layer, head]) };
+    return { element: el("div", { class: "headmap-frame" }, grid, axis), update, clear, select: (layer, head) => select([layer, head]) };
   }
 
   /** What colours and marks of the map mean. */
   function headLegend() {
     const entry = (positional, symbolic, text) => {
-      const kind = headKind(positional, symbolic);
-      return el("span", {}, el("i", { class: "swatch", "aria-hidden": "true", style: { background: headColor(positional, symbolic) } }, GLYPH[kind]), ` ${text}`);
+      const style = { background: headColor(positional, symbolic) };
+      return el("span", {}, el("i", { class: "swatch", "aria-hidden": "true", style }, headGlyph(positional, symbolic)), ` ${text}`);
     };
     return el(
       "p",
       { class: "key" },
       entry(1, 0, "positional: follows where"),
       entry(0, 1, "symbolic: follows what"),
+      entry(0.75, 0.3, "leans to one"),
+      entry(0.3, 0.75, "or the other"),
       entry(0.5, 0.5, "mixed"),
       entry(1, 1, "uniform: nothing to follow"),
     );
   }
 
-  whatwhere.heads = { headMap, headLegend, headColor, headKind, GAMMA, GLYPH };
+  whatwhere.heads = { headMap, headLegend, headColor, headKind, headGlyph };
 })();
