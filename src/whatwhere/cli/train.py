@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +31,9 @@ def register(app: typer.Typer) -> None:
 
 def train(
     task: Annotated[str, typer.Argument(help="number or letter.")],
-    out_dir: Annotated[Path, typer.Option("--out", help="The run directory to make, or to continue.")],
+    out_dir: Annotated[
+        str, typer.Option("--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.")
+    ],
     preset: Annotated[
         str, typer.Option(help="smoke (seconds), quick (fastest to 0.99), laptop (the paper's picture), paper (long).")
     ] = "laptop",
@@ -62,16 +63,17 @@ def train(
     Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. On several devices or hosts:
     torchrun --nproc-per-node 2 -m whatwhere train ...
     """
+    from whatwhere import remote
     from whatwhere.training.distributed import joined
     from whatwhere.training.options import Options
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import find_tracker
 
     with joined() as processes:
-        run = Run(out_dir)
         if not processes.first:
-            _assist(run, processes)
+            _assist(Run(out_dir), processes)
             return
+        run = Run(remote.local(out_dir, note))
         start_tracker = find_tracker(track) if track else None
         if resume:
             if run.task.name != task:
@@ -101,6 +103,7 @@ def _assist(run: Run, processes: Processes) -> None:
 
 def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
     """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
+    from whatwhere.remote import shown
     from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
@@ -110,7 +113,7 @@ def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
     except Interrupted as stopped:
         note(
             f"Stopped at step {stopped.step}; everything so far is saved. Go on with: "
-            f"whatwhere train {run.task.name} --out {run.directory} --resume"
+            f"whatwhere train {run.task.name} --out {shown(run.directory)} --resume"
         )
         raise typer.Exit(INTERRUPTED) from stopped
 
@@ -145,6 +148,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
 
 def _report(run: Run, as_json: bool) -> None:
     """Measures the final model on the full test split, keeps it with the run and prints it."""
+    from whatwhere.remote import shown
     from whatwhere.training.evaluate import measure_on_test_split
 
     note("Measuring on the test split ...")
@@ -152,7 +156,8 @@ def _report(run: Run, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    out.print(f"[bold]{run.directory}[/bold]: {result['step']} steps, {result['seconds']:.0f} s of training")
+    place = shown(run.directory)
+    out.print(f"[bold]{place}[/bold]: {result['step']} steps, {result['seconds']:.0f} s of training")
     for hop, value in enumerate(result["accuracy_by_hop"], start=1):
         out.print(f"  {hop} hop{'s' if hop > 1 else ' '}  accuracy {value:.4f}")
-    out.print(f"  on {result['sequences']} test sequences; next: whatwhere score {run.directory}")
+    out.print(f"  on {result['sequences']} test sequences; next: whatwhere score {place}")
