@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from whatwhere.cli import data, geometry, heads, length, mechanism, report, reproduce, score, theory, train
+from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report, reproduce, score, theory, train
 from whatwhere.cli.console import complain, note
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.memory import is_exhausted
@@ -25,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (data, train, score, heads, theory, mechanism, geometry, length, reproduce, report):
+for command in (data, train, score, heads, theory, mechanism, geometry, length, llm, reproduce, report):
     command.register(app)
 
 

@@ -1,4 +1,4 @@
-"""The benchmark as inspect-ai tasks: ``whatwhere/one_hop_number`` and ``whatwhere/one_hop_letter``, and the multi-hop ones.
+"""The benchmark as inspect-ai tasks: ``whatwhere/one_hop_number``, ``whatwhere/one_hop_letter``, and of several hops.
 
 A task is one cell of the table: one size, one run. Its log keeps the reply, both readings of it and the tokens that it
 cost, so that scoring can be repeated without asking again.
@@ -17,13 +17,12 @@ from inspect_ai.solver import TaskState, generate
 from whatwhere.errors import WhatwhereError
 from whatwhere.llm.extraction import Verdict, is_single_token, read_answer
 from whatwhere.llm.one_hop import EXAMPLES, Example, digest, one_hop_examples
+from whatwhere.llm.plan import MAX_TOKENS
 from whatwhere.llm.prompts import prompt
 from whatwhere.tasks import make_task
 
 VERSION = 1
 """Of the tasks; raised whenever sequences, prompts or scoring change, so that old and new logs are not mixed."""
-MAX_TOKENS = 32
-"""Room for an answer with a few words around it; what is cut off counts as no answer."""
 CUT_OFF = ("max_tokens", "model_length", "content_filter")
 
 observers: list[Callable[[], None]] = []
