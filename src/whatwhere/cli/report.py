@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from whatwhere.cli import console
 
@@ -70,16 +72,15 @@ def print_claims(judged: Sequence[Judged]) -> None:
     """The verdicts, a line each."""
     if not judged:
         return
-    table = console.table("claim", "verdict", "value", "95 %", "inputs", left=("claim", "verdict"))
+    table = console.table("verdict", "value", "claim", left=("verdict", "claim"))
+    table.columns[-1].no_wrap = False
     for one in judged:
-        low, high = one.interval or (float("nan"), float("nan"))
-        table.add_row(
-            one.claim.title,
-            f"[{_STYLES[one.verdict]}]{one.verdict}[/]",
-            "" if one.value != one.value else f"{one.value:.3g}",
-            "" if low != low else f"{low:.3g} to {high:.3g}",
-            "" if one.inputs is None else f"{one.inputs:,}",
-        )
+        value = "" if one.value != one.value else f"{one.value:.3g} "
+        table.add_row(f"[{_STYLES[one.verdict]}]{one.verdict}[/] ", value, escape(one.claim.title))
     console.out.print()
     console.out.print(table)
-    console.remark("Why, how each is measured, and its threshold: claims.md, or the page.")
+    counts = Counter(one.verdict for one in judged)
+    console.remark(
+        f"{counts['holds']} hold, {counts['fails']} fail, {counts['not tested']} were not tested. Why, how each is "
+        "measured, with its threshold, interval and inputs: claims.md, claims.csv, or the page."
+    )

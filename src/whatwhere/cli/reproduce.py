@@ -88,7 +88,7 @@ def reproduce(
     else:
         _print(rows, kept)
         print_claims(judged)
-        console.note(f"Times: {out / 'timing.csv'}. The rest, once done: report.html, claims.md and figures/ beside it.")
+        console.note(f"Times: {out / 'timing.csv'}. Once all is done: report.html, claims.md and figures/ beside it.")
     for claim in lost:
         console.complain(claim)
     if lost:

@@ -68,12 +68,12 @@ class LengthPlan:
             raise WhatwhereError(f"at least 16 inputs were expected, and {self.inputs} were asked for.")
 
     def sequences(self, length: int, *, varied: bool = False) -> int:
-        """How many sequences: about 32 tokens for each of ``inputs``, and never below a sixteenth of them.
+        """How many sequences: about 32 tokens for each of ``inputs``, and never below an eighth of them.
 
-        Variations get a quarter of that, and at least a third of the fewest.
+        Variations get a quarter of that, and at least a sixth of the fewest.
         """
         most = self.inputs // 4 if varied else self.inputs
-        return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 16, 1)
+        return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 8, 1)
 
 
 def measure_length(
