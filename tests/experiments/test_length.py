@@ -176,7 +176,7 @@ def test_breaks_are_interpolated_in_the_logarithm_of_length() -> None:
 
 def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
     plan = LengthPlan(inputs=2000)
-    assert [plan.sequences(n) for n in (17, 64, 1000)] == [2000, 1000, 125]
+    assert [plan.sequences(n) for n in (17, 64, 1000)] == [2000, 1000, 250]
     assert [plan.sequences(n, varied=True) for n in (17, 64, 1000)] == [500, 250, 41]
     with pytest.raises(WhatwhereError, match="at least 16 inputs"):
         LengthPlan(inputs=3)
