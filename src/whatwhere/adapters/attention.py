@@ -71,9 +71,10 @@ def layer_trace(
     plain_queries, plain_keys, queries, keys = (
         x.to(exact)[..., order] for x in (seen.plain_queries, seen.plain_keys, seen.queries, seen.keys)
     )
-    rows = [torch.cat([x.flatten(0, 1) for x in both]) for both in ((plain_queries, plain_keys), (queries, keys))]
+    plain = torch.cat([plain_queries.flatten(0, 1), plain_keys.flatten(0, 1)])  # [row, seq, d_head]
+    turned = torch.cat([queries.flatten(0, 1), keys.flatten(0, 1)])
     try:
-        found = measure(*rows, seen.planes.count, declared, tolerance)
+        found = measure(plain, turned, seen.planes.count, declared, tolerance)
     except NotARotation as reason:
         raise WhatwhereError(f"{name} cannot be read: in layer {seen.layer} {reason}.") from reason
     if found.factor != 1:  # the factor belongs to the vectors, so that the trace's rotation is a pure one

@@ -1,66 +1,41 @@
-"""The heads of a language model on text: scores, entropy, frequency use and labels of each.
-
-One pass per batch of windows; each layer is reduced to a few numbers per input, head and query as it passes
-(:meth:`whatwhere.adapters.model.RotaryModel.stream`), so memory grows with neither depth nor the number of windows.
-
-Language models park attention that they do not need on the first token. Such a head follows that token's content
-whenever it is swapped, so the paper's score calls it symbolic, whatever it does with the attention that is left. Beside
-the paper's score there is therefore a second one, ``rest_*``: swaps among the keys after the first, weighed by
-attention among themselves. A diagnostic, as ``renormalised`` is for heads that attend to themselves.
-"""
+"""The head map of a language model: from a model and a text file to one row per head, and to a table on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
+from whatwhere.adapters.load import LoadedModel
 from whatwhere.adapters.model import RotaryModel
+from whatwhere.adapters.text import cut_windows, read_text_file, spread_queries
+from whatwhere.adapters.text_heads import COLUMNS, TextHead, batches, map_heads
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.frequency import frequency_use, weighted_id
-from whatwhere.heads.purity import GAMMAS, check_gamma
-from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score_ways
-from whatwhere.heads.summary import HeadSummary, label_of, summary_rows
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.heads.purity import GAMMAS
+from whatwhere.heads.scores import TAU
 from whatwhere.storage import write_csv
 
-TOKENS_AT_ONCE = 2048
-"""Tokens per forward pass."""
-CELLS_AT_ONCE = 2**22
-"""Attention weights that are held at a time."""
+WINDOWS = 8
+TOKENS = 256
+QUERIES = "8"
 
 
 @dataclass(frozen=True)
-class TextHead(HeadSummary):
-    """What is known about one head of a language model on a text; a row of the table."""
+class Profile:
+    """One layer of a head map."""
 
-    previous: float
-    """Attention to the token before the query."""
+    layer: int
+    positional: float
+    """Mean over its heads."""
+    symbolic: float
+    entropy_share: float
     first: float
-    """Attention to the first token of the window."""
-    rest_positional: float
-    """Scores of swaps among the keys after the first, weighed by attention among themselves; not the paper's."""
-    rest_symbolic: float
-    rest_label: str
-    planes: int
-    """Rotary planes of the head; 0 in a layer without rotation, where every head is symbolic by construction."""
-    weighted_id: float
-    """The paper's frequency ID (1 is the fastest), before rounding."""
-    dominant_id: int
-    """The ID of the plane that tells keys apart most; 0 without rotation."""
-    dominant_share: float
-    """That plane's share of the variance of logits over keys."""
-    dominant_frequency: float
-    """In radians per token."""
-
-
-COLUMNS = tuple(field.name for field in fields(TextHead))
+    labels: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -95,134 +70,104 @@ class HeadMap:
         cells = [[*(getattr(row, name) for name in COLUMNS), *settings.values()] for row in self.heads]
         write_csv(path, [*COLUMNS, *settings], cells)
 
+    def most(self, score: str, count: int = 5) -> list[TextHead]:
+        """The heads with the highest ``positional`` or ``symbolic`` score, without the undefined ones."""
+        known = [row for row in self.heads if not np.isnan(getattr(row, score))]
+        return sorted(known, key=lambda row: -getattr(row, score))[:count]
 
-def map_heads(
-    model: RotaryModel,
-    tokens: Int[Tensor, "window seq"],
+    def profile(self) -> list[Profile]:
+        """Means over the heads of each layer."""
+        found = []
+        for layer in sorted({row.layer for row in self.heads}):
+            rows = [row for row in self.heads if row.layer == layer]
+            means = {
+                name: float(np.nanmean([getattr(row, name) for row in rows]))
+                for name in ("positional", "symbolic", "entropy_share", "first")
+            }
+            found.append(Profile(layer=layer, labels=Counter(row.label for row in rows), **means))
+        return found
+
+
+def map_text(
+    loaded: LoadedModel,
+    text: Path,
     *,
-    queries: Sequence[int] = (-1,),
-    layers: Sequence[int] | None = None,
-    heads: Mapping[int, Sequence[int]] | None = None,
+    tokens: int = TOKENS,
+    windows: int = WINDOWS,
+    queries: str = QUERIES,
+    only: str | None = None,
     tau: float = TAU,
     gamma: float = GAMMAS[0],
     seed: int = 0,
-    progress: Callable[[], object] = lambda: None,
-) -> tuple[list[TextHead], float]:
-    """Scores the heads of a model on windows of tokens.
+    progress: Callable[[int], Callable[[], object]] = lambda _total: lambda: None,
+) -> HeadMap:
+    """Scores a model's heads on a text file.
 
     Args:
-        model: a transformers model, adapted.
-        tokens: the windows, without padding.
-        queries: positions within each window.
-        layers: which layers, from 0; all by default.
-        heads: which heads of each layer; all by default.
+        loaded: the model and its tokenizer.
+        text: the file.
+        tokens: of each window that the text is cut into.
+        windows: at most so many.
+        queries: ``last``, ``all``, or how many positions of each window; see
+            :func:`whatwhere.adapters.text.spread_queries`.
+        only: layers and heads, as ``3,5.2,7-9`` (layer 3, head 2 of layer 5, layers 7 to 9); all by default.
         tau: temperature of the weights.
         gamma: tolerance of the labels.
         seed: of the intervals.
-        progress: called after each layer of each batch of windows.
-
-    Returns:
-        One row per head, and the largest verification error of the passes (see :attr:`HeadMap.error`).
+        progress: is told how many steps there are, and returns what is called after each.
 
     Raises:
-        WhatwhereError: the windows are shorter than three tokens, or what :func:`whatwhere.trace` refuses.
+        WhatwhereError: the file is no text or too short, or a layer, head or setting does not exist.
     """
-    check_gamma(gamma)
-    if tokens.shape[1] < 3:
-        raise WhatwhereError(
-            f"windows of at least three tokens were expected (two keys to swap, and a query), not of {tokens.shape[1]}."
-        )
-
-    def reduce(layer: LayerTrace) -> _Layer:
-        reduced = _reduce(layer, tau)
-        progress()
-        return reduced
-
-    batches, error = [], 0.0
-    for batch in tokens.split(max(1, TOKENS_AT_ONCE // tokens.shape[1])):
-        batches.append(model.stream(batch, reduce, layers=layers, queries=queries))
-        error = max(error, *model.errors.values())
-    rows: list[TextHead] = []
-    for parts in zip(*batches, strict=True):
-        layer = _join(parts)
-        summary = summary_rows(layer.scores, layer.renormalised, gamma=gamma, seed=seed)
-        wanted = None if heads is None else heads.get(summary[0].layer)
-        rows += [_row(layer, head, gamma) for head in summary if wanted is None or head.head in wanted]
-    return rows, error
-
-
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """One layer on some windows, reduced."""
-
-    scores: HeadScores
-    renormalised: HeadScores
-    rest: HeadScores
-    places: Float[Tensor, "2 batch head query"]
-    """Attention to the token before the query, and to the first."""
-    use: Float[np.ndarray, "batch head plane"]
-    frequencies: Float[np.ndarray, "plane"]
-
-
-def _reduce(layer: LayerTrace, tau: float) -> _Layer:
-    trace = Trace((layer,))
-    after_first = tuple(range(1, layer.keys.shape[2]))
-    scores, renormalised, rest = score_ways(
-        trace, [Weighting(tau), Weighting(tau, renormalised=True), Weighting(tau, renormalised=True, among=after_first)]
-    )
-    planes = len(layer.rotation.frequencies)
-    return _Layer(
-        scores=scores,
-        renormalised=renormalised,
-        rest=rest,
-        places=_places(layer),
-        use=frequency_use(trace).each[0] if planes else np.zeros((*layer.keys.shape[:2], 0)),
-        frequencies=layer.rotation.frequencies.numpy(force=True),
+    model = loaded.model
+    chosen = choose_heads(only, model)
+    cut = cut_windows(read_text_file(text), loaded.tokenizer, tokens=tokens, windows=windows)
+    places = spread_queries(queries, cut.shape[1])
+    rows, error = map_heads(
+        model, cut, queries=places, layers=list(chosen), heads=chosen, tau=tau, gamma=gamma, seed=seed,
+        progress=progress(len(chosen) * len(batches(cut))),
+    )  # fmt: skip
+    return HeadMap(
+        model=loaded.name,
+        family=model.name,
+        text=text.name,
+        windows=len(cut),
+        tokens=cut.shape[1],
+        queries=len(places),
+        tau=tau,
+        gamma=gamma,
+        seed=seed,
+        interval="windows" if len(cut) > 1 else "queries" if len(places) > 1 else "none",
+        error=error,
+        heads=tuple(rows),
     )
 
 
-def _places(layer: LayerTrace) -> Float[Tensor, "2 batch head query"]:
-    """Attention to the token before each query and to the first token; some queries at a time."""
-    batch, heads, asked, _ = layer.queries.shape
-    some = max(1, CELLS_AT_ONCE // (batch * heads * layer.keys.shape[2]))
-    found = []
-    for start in range(0, asked, some):
-        part = layer.of_queries(slice(start, start + some))
-        attention = part.attention()  # [batch, head, query, key]
-        before = (part.query_positions - 1).clamp(min=0)[:, None].expand(*attention.shape[:3], 1)
-        found.append(torch.stack([attention.take_along_dim(before, -1)[..., 0], attention[..., 0]]))
-    return torch.cat(found, -1)
+def choose_heads(only: str | None, model: RotaryModel) -> dict[int, list[int]]:
+    """Heads by layer, from a list such as ``3,5.2,7-9``.
 
-
-def _join(parts: Sequence[_Layer]) -> _Layer:
-    """The same layer on more windows."""
-    return _Layer(
-        scores=join_inputs([part.scores for part in parts]),
-        renormalised=join_inputs([part.renormalised for part in parts]),
-        rest=join_inputs([part.rest for part in parts]),
-        places=torch.cat([part.places for part in parts], 1),
-        use=np.concatenate([part.use for part in parts]),
-        frequencies=parts[0].frequencies,
-    )
-
-
-def _row(layer: _Layer, summary: HeadSummary, gamma: float) -> TextHead:
-    head = summary.head
-    rest = float(layer.rest.positional[0, head]), float(layer.rest.symbolic[0, head])
-    use = layer.use[:, head]  # [window, plane]
-    weights = np.nanmean(use, 0) if use.shape[1] and not np.isnan(use).all() else np.zeros(0)
-    best = int(weights.argmax()) if len(weights) else None
-    previous, first = layer.places[:, :, head].mean((1, 2)).tolist()
-    return TextHead(
-        **asdict(summary),
-        previous=previous,
-        first=first,
-        rest_positional=rest[0],
-        rest_symbolic=rest[1],
-        rest_label=label_of(*rest, gamma),
-        planes=len(layer.frequencies),
-        weighted_id=float(weighted_id(weights)) if len(weights) else float("nan"),
-        dominant_id=0 if best is None else best + 1,
-        dominant_share=float("nan") if best is None else float(weights[best]),
-        dominant_frequency=float("nan") if best is None else float(layer.frequencies[best]),
-    )
+    Raises:
+        WhatwhereError: it cannot be read, or a layer or head does not exist.
+    """
+    every = list(range(model.heads))
+    if only is None:
+        return dict.fromkeys(range(model.depth), every)
+    chosen: dict[int, list[int]] = {}
+    for item in only.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)|\.(\d+))?", item.strip(), re.ASCII)
+        if match is None:
+            raise WhatwhereError(f"layers and heads as 3,5.2,7-9 were expected, and {item.strip()!r} arrived.")
+        first, last, head = (None if part is None else int(part) for part in match.groups())
+        assert first is not None
+        for layer in range(first, (first if last is None else last) + 1):
+            if layer >= model.depth:
+                raise WhatwhereError(f"there is no layer {layer}: they run from 0 to {model.depth - 1}.")
+            if head is not None and head >= model.heads:
+                raise WhatwhereError(
+                    f"there is no head {layer}.{head}: the heads of layer {layer} run from 0 to {model.heads - 1}."
+                )
+            heads = chosen.setdefault(layer, [])
+            heads += [one for one in (every if head is None else [head]) if one not in heads]
+    if not chosen:
+        raise WhatwhereError(f"layers and heads as 3,5.2,7-9 were expected, and {only!r} names none.")
+    return {layer: sorted(heads) for layer, heads in sorted(chosen.items())}

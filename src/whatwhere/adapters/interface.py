@@ -1,9 +1,9 @@
 """Watching attention in any model that goes through transformers' attention interface.
 
 The interface hands every layer's queries and keys to one function, after rotation. For the time of one forward pass
-that function is ours, for the modules of one model: it calls the layer a second time with cos = 1 and sin = 0, which gives
-the vectors before rotation, lets the model's own implementation do the work, and passes on what it saw. The planes come
-from a call with cos = 0 and sin = 1, a quarter turn; once per kind of layer.
+that function is ours, for the modules of one model: it lets the model's own implementation do the work, calls the
+layer a second time with cos = 1 and sin = 0, which gives the vectors before rotation, and passes on what it saw. The
+planes come from a call with cos = 0 and sin = 1, a quarter turn; once per kind of layer.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Watch:
         planes: dict[tuple[type, int, bool], Planes],
     ) -> None:
         self.name = type(model).__name__
-        self.modules = [module for module in model.modules() if getattr(module, "layer_idx", None) is not None]
+        every: list[Any] = list(model.modules())
+        self.modules = [module for module in every if getattr(module, "layer_idx", None) is not None]
         self.wanted, self.visit, self.planes = wanted, visit, planes
         self._calls: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self._probing = False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whatwhere.cli import console
+from whatwhere.cli import console, heads_text
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from whatwhere.heads.summary import HeadSummary, WindowScores
     from whatwhere.model.gptj import GPTJ
     from whatwhere.tasks.task import Task
+
+
+INPUTS = 512
+"""Sequences of a task, by default."""
+WINDOWS = 8
+"""Windows of a text, by default."""
 
 
 class SwapLevel(StrEnum):
@@ -29,20 +35,39 @@ class SwapLevel(StrEnum):
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(
-        epilog="Example: [bold]whatwhere heads number[/bold], or one checkpoint of a run: "
-        "[bold]whatwhere heads runs/number --step 500 --taus[/bold]"
+        epilog="Example: [bold]whatwhere heads number[/bold], one checkpoint of a run: "
+        "[bold]whatwhere heads runs/number --step 500 --taus[/bold], or a language model: "
+        "[bold]whatwhere heads HuggingFaceTB/SmolLM2-135M --text notes.txt --out heads.csv[/bold]"
     )(heads)
 
 
 def heads(
     model: Annotated[
-        str, typer.Argument(help="A shipped model (number, letter), a run directory or a checkpoint file.")
+        str,
+        typer.Argument(
+            help="A shipped model (number, letter), a run directory or a checkpoint file; or, with --text, a "
+            "transformers model with rotary positions: a directory, a hub name or a GGUF file."
+        ),
     ],
+    text: Annotated[Path | None, typer.Option(help="Score a language model on this text file.")] = None,
     step: Annotated[int | None, typer.Option(help="Which checkpoint of a run; the last by default.")] = None,
     task: Annotated[
         str | None, typer.Option(help="The task to score on, if the model does not say: number or letter.")
     ] = None,
-    inputs: Annotated[int, typer.Option(help="Sequences to score on, equally many of each hop count.")] = 512,
+    inputs: Annotated[
+        int | None,
+        typer.Option(
+            help="Sequences to score on, equally many of each hop count (512); of a text, windows at most (8).",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[int, typer.Option(help="Of a text: tokens of each window.")] = 256,
+    queries: Annotated[
+        str, typer.Option(help="Of a text: query positions of each window, how many or 'last' or 'all'.")
+    ] = "8",
+    only: Annotated[
+        str | None, typer.Option(help="Of a text: only these layers and heads, as 3,5.2,7-9.", show_default=False)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sequences and of the intervals.")] = 0,
     tau: Annotated[float, typer.Option(help="Temperature of the swap weights.")] = 0.01,
     gamma: Annotated[float, typer.Option(help="Tolerance within which a head is called pure.")] = 0.1,
@@ -57,10 +82,27 @@ def heads(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show what each head of a model does: look at where a token stands, at what it is, or neither."""
+    if text is not None and not _is_ours(model):
+        heads_text.refuse_task_options(
+            step=step is not None, task=task, level=level is not SwapLevel.keys, windows=windows, taus=taus
+        )
+        found = heads_text.heads_on_text(
+            model, text, tokens=tokens, windows=inputs or WINDOWS, queries=queries, only=only, tau=tau, gamma=gamma,
+            seed=seed,
+        )  # fmt: skip
+        if out is not None:
+            found.write(out)
+        (heads_text.print_json if as_json else heads_text.print_summary)(found)
+        return
+    if text is not None:
+        raise WhatwhereError(f"{model} is a model of whatwhere and knows its task's tokens only; leave out --text.")
+    if heads_text.is_language_model(model) and not _is_ours(model):
+        raise WhatwhereError(f"{model} looks like a language model: say on which text, with --text FILE.")
     from whatwhere.heads.scores import SENSITIVITY_TAUS
     from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
     from whatwhere.zoo.load import load
 
+    inputs = INPUTS if inputs is None else inputs
     loaded = load(model, step)
     chosen = _task(loaded, task)
     tokens = chosen.sample(inputs, seed=seed).tokens
@@ -93,6 +135,17 @@ def heads(
         _print_windows(within)
     if sensitivity:
         _print_sensitivity(sensitivity)
+
+
+def _is_ours(model: str) -> bool:
+    """Whether a name means a shipped model, a run or a checkpoint."""
+    from whatwhere.training.run import Run
+    from whatwhere.zoo.load import SHIPPED
+
+    path = Path(model)
+    if path.is_dir() and Run(path).exists:
+        return True
+    return (model in SHIPPED and not path.exists()) or (path.is_file() and path.suffix == ".safetensors")
 
 
 def _task(model: GPTJ, name: str | None) -> Task:

@@ -1,0 +1,79 @@
+"""GGUF files: converted once into a directory that transformers loads quickly, below the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+
+MAGIC = b"GGUF"
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a file begins as a GGUF file does."""
+    with path.open("rb") as opened:
+        return opened.read(len(MAGIC)) == MAGIC
+
+
+def cache_directory() -> Path:
+    """Where converted models lie: ``whatwhere/gguf`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / "gguf"
+
+
+def converted(path: Path) -> Path:
+    """The directory with the converted model; made on first use, which takes some time.
+
+    Raises:
+        MissingExtraError: gguf is not installed.
+        WhatwhereError: the file is damaged, of a kind that transformers cannot read, or there is no room for the copy.
+    """
+    try:
+        import gguf  # noqa: F401 (transformers needs it)
+        from filelock import FileLock
+    except ImportError as error:
+        raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
+    about = path.resolve().stat()
+    key = hashlib.sha256(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
+    directory = cache_directory() / f"{path.stem}-{key}"
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too
+            if not directory.is_dir():
+                _convert(path.resolve(), directory)
+    except OSError as error:
+        raise WhatwhereError(
+            f"{path} could not be converted into {directory}: {error}. Free some space, or choose another place with "
+            "XDG_CACHE_HOME."
+        ) from error
+    return directory
+
+
+def _convert(path: Path, directory: Path) -> None:
+    beside = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
+    try:
+        model, tokenizer = _read(path)
+        # What a dequantised model remembers of its quantisation keeps it from being saved.
+        del model.config.quantization_config
+        model.hf_quantizer, model.is_quantized = None, False
+        model.save_pretrained(beside)
+        tokenizer.save_pretrained(beside)
+        beside.replace(directory)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _read(path: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    try:
+        return AutoModelForCausalLM.from_pretrained(**where), AutoTokenizer.from_pretrained(**where)
+    except Exception as error:  # a damaged file fails in many ways
+        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
