@@ -10,13 +10,14 @@ them. ``zoo`` is the preset of reproductions from the shipped models.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.report.claims.claim import HOLDS, Judged
-from whatwhere.storage import read_json, write_json
+from whatwhere.storage import read_json, write_text
 
 BASELINE = Path(__file__).with_name("baseline.json")
 PRESETS = ("smoke", "quick", "laptop", "paper", "zoo")
@@ -57,7 +58,8 @@ def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELIN
     everywhere = [{one.claim.id for one in claims if one.verdict == HOLDS} for claims in judged]
     held = [one.claim.id for one in judged[0] if all(one.claim.id in ids for ids in everywhere)]
     known = read_json(path, "the recorded baseline of the claims") if path.is_file() else {}
-    write_json(path, {**known, preset: held})
+    # Plain JSON without a seal: it is part of the source, and merged like it.
+    write_text(path, json.dumps({**known, preset: held}, indent=2) + "\n")
     return held
 
 

@@ -49,6 +49,8 @@ class Source:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._configs: dict[str, TrainingConfig] = {}
+        self._metrics: dict[str, list[dict[str, float]]] = {}
         self._dynamics: dict[str, Dynamics] = {}
         self._tables: dict[tuple[str, str, str], Any] = {}
 
@@ -60,17 +62,20 @@ class Source:
 
     def config(self, task: str) -> TrainingConfig:
         """How a model was trained."""
-        self._need(f"{task}/config.json", f"whatwhere train {task} --out {self.directory / task}")
-        return Run(self.directory / task).config
+        if task not in self._configs:
+            self._need(f"{task}/config.json", f"whatwhere train {task} --out {self.directory / task}")
+            self._configs[task] = Run(self.directory / task).config
+        return self._configs[task]
 
     def metrics(self, task: str) -> list[dict[str, float]]:
         """The learning curves of a model."""
-        self.config(task)
-        self._need(f"{task}/metrics.csv", f"whatwhere train {task} --out {self.directory / task}")
-        rows = Run(self.directory / task).metrics()
-        if not rows:
+        if task not in self._metrics:
+            self.config(task)
+            self._need(f"{task}/metrics.csv", f"whatwhere train {task} --out {self.directory / task}")
+            self._metrics[task] = Run(self.directory / task).metrics()
+        if not self._metrics[task]:
             raise NotTested(f"{task}/metrics.csv holds no evaluation yet.", missing=True)
-        return rows
+        return self._metrics[task]
 
     def dynamics(self, task: str) -> Dynamics:
         """A model along its training: accuracy and scores."""

@@ -24,20 +24,21 @@ def no_errors(*names: str) -> Callable[[Source], Finding]:
     def measure(source: Source) -> Finding:
         checks = [source.check(name) for name in names]
         errors, inputs = (sum(int(check[part]) for check in checks) for part in ("errors", "inputs"))
-        why = f"{errors} errors in {inputs:,} cases. " + " ".join(f"{check['claim']}." for check in checks)
-        seen = " ".join(check["found"] for check in checks if check["found"])
-        return Finding(errors == 0, float(errors), why + f" Seen: {seen}." * bool(seen), None, inputs)
+        told = "; ".join(check["claim"] for check in checks)
+        seen = "; ".join(check["found"] for check in checks if check["found"])
+        why = f"{errors} errors in {inputs:,} cases: {told}." + f" Seen: {seen}." * bool(seen)
+        return Finding(errors == 0, float(errors), why, None, inputs)
 
     return measure
 
 
-def no_counterexample(name: str, erratum: str) -> Callable[[Source], Finding]:
+def no_counterexample(name: str) -> Callable[[Source], Finding]:
     """How often a statement fails as it is printed; once is enough."""
 
     def measure(source: Source) -> Finding:
         check = source.check(name)
         count, inputs = int(check["counterexamples"]), int(check["inputs"])
-        why = f"It fails in {count:,} of {inputs:,} cases (erratum {erratum}): {check['found']}."
+        why = f"It fails in {count:,} of {inputs:,} cases: {check['claim']}; {check['found']}."
         return Finding(count == 0, float(count), why, None, inputs)
 
     return measure
@@ -47,10 +48,8 @@ def positional_cannot_retrieve(source: Source) -> Finding:
     """Refuted by one positional head that computes Retrieval on every input tried."""
     check = source.check("positional_head_can_retrieve")
     refuted = bool(check["passed"])
-    why = (
-        f"{check['claim']}: {check['errors']} errors on {check['inputs']:,} inputs, {check['found']}. The proof needs "
-        "a head that copies what it attends to."
-    )
+    why = f"{check['claim']}: {check['errors']} errors on {check['inputs']:,} inputs; {check['found']}."
+    why += " The proof needs a head that copies what it attends to (erratum E28)." * refuted
     return Finding(not refuted, float(check["errors"]), why, None, int(check["inputs"]))
 
 
@@ -105,7 +104,7 @@ CLAIMS = (
         "theorem-1-index-as-printed", "Theorem 1, Index, as printed: on every valid input",
         "T_Index equals Index on every input that is valid for the number task, wherever its integers point.",
         _THEOREM_1, "Inputs of the task with unconstrained distractors on which hard attention errs somewhere.",
-        "none", no_counterexample("out_of_range_inputs", "E3"),
+        "none", no_counterexample("out_of_range_inputs"),
     ),
     _theory(
         "theorem-1-retrieval", "Theorem 1, Retrieval: one RoPE layer computes it",
@@ -115,10 +114,11 @@ CLAIMS = (
         _NONE, no_errors("small_retrieval_inputs", "random_retrieval_inputs"),
     ),
     _theory(
-        "theorem-1-retrieval-as-printed", "Theorem 1, Retrieval, as printed: also without rotation",
-        "T_Retrieval equals Retrieval on every valid input, also at angle 0 (NoPE), of which the remark speaks.",
-        _THEOREM_1, "Inputs of the letter task on which hard attention at angle 0 errs somewhere.",
-        "none", no_counterexample("tied_inputs", "E4"),
+        "theorem-1-retrieval-without-rotation", "Theorem 1, Retrieval: also without rotation, on every valid input",
+        "T_Retrieval equals Retrieval on every valid input at angle 0 (NoPE) too, of which the next remark speaks.",
+        f"{_THEOREM_1}; remark after Theorem 2",
+        "Inputs of the letter task on which hard attention at angle 0 errs somewhere.",
+        "none", no_counterexample("tied_inputs"),
     ),
     _theory(
         "constructions-solve-tasks", "The constructions, applied once per hop, solve both tasks",
@@ -156,14 +156,14 @@ CLAIMS = (
         "The discrepancy of T_Index, the largest over inputs, is at most min(1 - cos theta, 2 pi^2 / n^2).",
         _THEOREM_2,
         "Lengths from 2 to 1,000, at three angles, at which the exact largest discrepancy is above the bound.",
-        "none", no_counterexample("printed_index_bound_fails", "E5"),
+        "none", no_counterexample("printed_index_bound_fails"),
     ),
     _theory(
         "theorem-2-retrieval-as-printed", "Theorem 2, Retrieval, as printed",
         "The discrepancy of T_Retrieval is at most 1 - cos(omega - n theta).",
         _THEOREM_2,
         "Lengths, at two angles, at which even the exact smallest discrepancy is above the bound, while there is one.",
-        "none", no_counterexample("printed_retrieval_bound_fails", "E6"),
+        "none", no_counterexample("printed_retrieval_bound_fails"),
     ),
     _theory(
         "theorem-2-corrected", "Theorem 2, corrected",
