@@ -11,9 +11,9 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.report.claims import CLAIMS, judge, regressions, write_claims
-from whatwhere.report.claims.baseline import record
 from whatwhere.report.claims.judging import escaped
 from whatwhere.report.claims.llm import COLUMNS
+from whatwhere.report.claims.record import record
 from whatwhere.storage import write_csv
 
 FALSE_AS_PRINTED = {

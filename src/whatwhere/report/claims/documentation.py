@@ -1,4 +1,4 @@
-"""``docs/claims.md``: what every claim says and how it is judged. ``python -m whatwhere.report.claims.documentation``."""
+"""``docs/claims.md``, made by ``python -m whatwhere.report.claims.documentation``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ them from the results on disk and write `DIR/claims.json`, `claims.csv` and `cla
 tested* and why.
 
 Thresholds follow from the paper's words and not from our results; where the paper gives no number, the threshold says
-how its words were read. A statement that fails here is left as the paper makes it. Where another reading differs, within
-a window or as corrected by an [erratum](errata.md), it is a claim of its own. The measured value decides, and its 95 %
-interval over inputs tells how sure that is. With several seeds (`--seeds`) the verdict is that of more than half of
-them. Statements about solutions are asked only of models that have learned their task (0.9 on every hop class).
+how its words were read. A statement that fails here is left as the paper makes it. Where another reading differs,
+within a window or as corrected by an [erratum](errata.md), it is a claim of its own. The measured value decides, and
+its 95 % interval over inputs tells how sure that is. With several seeds (`--seeds`) the verdict is that of more than
+half of them. Statements about solutions are asked only of models that have learned their task (0.9 on every hop class).
 
 `whatwhere reproduce` ends with an error when a claim that held before no longer does. What held is recorded by preset;
 record it anew, from one or more reproductions that are right, with
-`python -m whatwhere.report.claims.baseline PRESET DIR [DIR ...]`. Only claims that hold in all of them are kept.
+`python -m whatwhere.report.claims.record PRESET DIR [DIR ...]`. Only claims that hold in all of them are kept.
 
 This page is generated: `python -m whatwhere.report.claims.documentation > docs/claims.md`.
 
