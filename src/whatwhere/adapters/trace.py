@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
+from whatwhere.adapters.lens import is_bridge, unbridged
 from whatwhere.adapters.model import RotaryModel
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.trace import Tokens, Trace, Traceable
@@ -25,9 +26,13 @@ def adapt(model: object) -> Traceable:
     """
     if isinstance(model, Traceable):
         return model
-    transformers = sys.modules.get("transformers")  # a model of it cannot exist before it is imported
-    if transformers is not None and isinstance(model, transformers.PreTrainedModel):
-        return RotaryModel(model)
+    if is_bridge(model):
+        model = unbridged(model)
+    if "transformers" in sys.modules:  # otherwise no model of it can exist
+        from transformers import PreTrainedModel
+
+        if isinstance(model, PreTrainedModel):
+            return RotaryModel(model)
     raise WhatwhereError(
         "a model of whatwhere (see whatwhere.load) or a loaded transformers model was expected, "
         f"and a {type(model).__name__} arrived."
@@ -46,7 +51,8 @@ def trace(
     """Runs a model on some inputs and returns what its attention layers did.
 
     Args:
-        model: one of ours, trained or hand-built, or a loaded transformers model with rotary positions.
+        model: one of ours, trained or hand-built, or a loaded transformers model with rotary positions (or a
+            TransformerBridge around one).
         tokens: ids ``[batch, seq]``; for a transformers model also what its tokenizer returns.
         layers: which layers, from 0; all by default.
         queries: which query positions, from 0 (negative: from the end); only the last by default.
