@@ -37,12 +37,13 @@ _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", 
 Say = Callable[[str], None]
 
 
-def local(place: str, say: Say = lambda _: None) -> str:
+def local(place: str, say: Say = lambda _: None, only: Sequence[str] = ()) -> str:
     """The local path that stands for an address, which is fetched and kept in step from now on.
 
     Args:
         place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) stands for itself.
         say: told what is fetched or sent.
+        only: patterns of the files that are needed, where not all are.
 
     Raises:
         WhatwhereError: the address is unknown, unreachable or closed to us, or the extra is missing.
@@ -52,7 +53,7 @@ def local(place: str, say: Say = lambda _: None) -> str:
     mirror = _Mirror.of(place)
     if any(mirror.directory.is_relative_to(known.directory) for known in _mirrors):
         return str(mirror.directory)
-    mirror.meet(say)
+    mirror.meet(say, only)
     _mirrors.append(mirror)
     if _changed not in watchers:
         watchers.append(_changed)
@@ -102,11 +103,13 @@ class _Mirror:
         below = Path(scheme.lower(), *parts)
         return cls(f"{scheme}://{root}", files, root, home / "files" / below, home / "records" / below)
 
-    def meet(self, say: Say) -> None:
+    def meet(self, say: Say, only: Sequence[str] = ()) -> None:
         """Brings both sides in step, by the rules above."""
         there, here = self._there(), self._here()
         fetched, sent, gone = [], [], []
         for name in sorted(there.keys() | here.keys()):
+            if only and not any(PurePosixPath(name).match(pattern) for pattern in only):
+                continue
             base = self._record(name)
             changed_there = base is None or base[0] != there.get(name)
             changed_here = base is None or base[1] != here.get(name)

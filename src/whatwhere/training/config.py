@@ -126,6 +126,11 @@ class TrainingConfig:
         """As ``config.json`` keeps it."""
         return asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
 
+    def decisive(self) -> dict[str, Any]:
+        """Without what is the machine's: device, precision and threads may differ where a run goes on."""
+        of_the_machine = ("device", "precision", "threads")
+        return {name: value for name, value in self.to_dict().items() if name not in of_the_machine}
+
     @classmethod
     def from_dict(cls, content: object) -> TrainingConfig:
         """The inverse of :meth:`to_dict`.
