@@ -110,7 +110,7 @@ def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tens
     return x.take_along_dim(places[:, None, :, None], 2)
 
 
-def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*each query key"]:
+def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
     """The mask's rows of the asked queries: one set for all inputs, if they all see the same."""
     keys = torch.arange(seen.keys.shape[2], device=places.device)
     if seen.mask is None:

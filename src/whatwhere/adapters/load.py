@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOM = 1.2
 """Memory that a model takes while it loads, against the size of its weights."""
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def _place(source: str) -> str:
 
 
 def _check_reachable(source: str) -> None:
-    """Refuses at once a model that is not in the local cache while the hub is out of reach; its client tries for long."""
+    """Refuses at once a model that is not in the cache while the hub is out of reach; its client tries for long."""
     from huggingface_hub import constants, try_to_load_from_cache
 
     proxied = any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))

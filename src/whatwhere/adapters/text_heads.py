@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from whatwhere.adapters.induction import induction
 from whatwhere.adapters.model import RotaryModel
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.frequency import frequency_use, weighted_id
@@ -41,6 +42,8 @@ class TextHead(HeadSummary):
     """Attention to the token before the query."""
     first: float
     """Attention to the first token of the window."""
+    induction: float
+    """On random tokens that repeat: attention to what followed last time (:mod:`whatwhere.adapters.induction`)."""
     rest_positional: float
     """Scores of swaps among the keys after the first, weighed by attention among themselves; not the paper's."""
     rest_symbolic: float
@@ -106,12 +109,15 @@ def map_heads(
     for batch in batches(tokens):
         reduced.append(model.stream(batch, reduce, layers=layers, queries=queries))
         error = max(error, *model.errors.values())
+    found = induction(model, layers=layers, seed=seed)  # [layer, head]
     rows: list[TextHead] = []
-    for parts in zip(*reduced, strict=True):
+    for parts, repeats in zip(zip(*reduced, strict=True), found.tolist(), strict=True):
         layer = _join(parts)
         summary = summary_rows(layer.scores, layer.renormalised, gamma=gamma, seed=seed)
         wanted = None if heads is None else heads.get(summary[0].layer)
-        rows += [_row(layer, head, gamma) for head in summary if wanted is None or head.head in wanted]
+        rows += [
+            _row(layer, head, repeats[head.head], gamma) for head in summary if wanted is None or head.head in wanted
+        ]
     return rows, error
 
 
@@ -175,7 +181,7 @@ def _join(parts: Sequence[_Layer]) -> _Layer:
     )
 
 
-def _row(layer: _Layer, summary: HeadSummary, gamma: float) -> TextHead:
+def _row(layer: _Layer, summary: HeadSummary, repeats: float, gamma: float) -> TextHead:
     head = summary.head
     rest = float(layer.rest.positional[0, head]), float(layer.rest.symbolic[0, head])
     use = layer.use[:, head]  # [window, plane]
@@ -186,6 +192,7 @@ def _row(layer: _Layer, summary: HeadSummary, gamma: float) -> TextHead:
         **asdict(summary),
         previous=previous,
         first=first,
+        induction=repeats,
         rest_positional=rest[0],
         rest_symbolic=rest[1],
         rest_label=label_of(*rest, gamma),
