@@ -56,7 +56,6 @@
     });
     const open = el("button", { type: "button", on: { click: () => [...list.children].forEach((child) => (child.open = true)) } }, "Open all");
     const rows = () => claimed.map((claim) => ({ ...claim, interval: claim.interval?.join(" "), seeds: (claim.seeds ?? []).join(" ") }));
-    addEventListener("beforeprint", () => [...list.children].forEach((child) => (child.open = true)));
     return el("div", {}, el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), list);
   }
 
