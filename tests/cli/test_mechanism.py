@@ -49,6 +49,7 @@ def test_the_command_tells_draws_and_keeps_what_it_measured(model: Path, tmp_pat
         "figure-3-flow.pdf",
         "mechanism.png",
     }
+    assert (tmp_path / "examples" / "examples.json").is_file()
     tables = {path: path.stat().st_mtime_ns for path in directory.glob("*.csv")}
 
     again = command(str(model), "--out", str(tmp_path), "--json", "--input", "a b b 3")

@@ -37,17 +37,20 @@ def mechanism(
 ) -> None:
     """Show how a model solves its task: who looks where, when the answer arrives, and what ablation says of it.
 
-    Tables, Figure 3 and an overview go to [bold]OUT/mechanism[/bold].
+    Tables, Figure 3 and an overview go to [bold]OUT/mechanism[/bold]; examples for the page to
+    [bold]OUT/examples[/bold].
     """
+    from whatwhere.experiments.examples import measure_examples
     from whatwhere.experiments.mechanism import choose_input, measure
-    from whatwhere.experiments.results import Results, analysis_directory, fingerprint
+    from whatwhere.experiments.results import Results, analysis_directory, fingerprint, task_of
     from whatwhere.report.mechanism import draw, read_tables
     from whatwhere.report.mechanism_text import summary
     from whatwhere.zoo.load import load
 
     loaded = load(model, step)
     shown = choose_input(loaded, text, hops, seed)
-    results = Results(analysis_directory(model, out) / "mechanism")
+    directory = analysis_directory(model, out)
+    results = Results(directory / "mechanism")
     results.begin({"model": fingerprint(loaded), "inputs": inputs, "seed": seed}, force=force)
     with console.progress() as bar:
         task = bar.add_task("mechanism", total=None)
@@ -59,6 +62,7 @@ def mechanism(
             shown=shown,
             progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
         )
+        measure_examples(loaded, task_of(loaded, model), directory, seed=seed, force=force)
     with console.err.status("drawing"):
         files = draw(results.directory)
     tables = read_tables(results.directory)

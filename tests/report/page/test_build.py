@@ -66,7 +66,7 @@ def test_missing_parts_name_their_commands(tmp_path: Path) -> None:
     run = tmp_path / "number"
     assert commands["number: metrics.csv"] == f"whatwhere train number --resume --out {run}"
     assert commands["number: geometry/frequency.csv"] == f"whatwhere geometry {run}"
-    assert commands["number: examples/examples.json"] == f"whatwhere reproduce --out {tmp_path} --only examples"
+    assert commands["number: examples/examples.json"] == f"whatwhere mechanism {run}"
     assert commands["claims"] == f"whatwhere reproduce --out {tmp_path}"
 
 

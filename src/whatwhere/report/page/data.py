@@ -94,7 +94,7 @@ def collect(directory: Path) -> dict[str, Any]:
     runs = runs_in(directory)
     whole = directory not in runs.values()
     missing: list[dict[str, str]] = []
-    tasks = {name: _of_run(name, run, directory, whole, missing) for name, run in runs.items()}
+    tasks = {name: _of_run(name, run, missing) for name, run in runs.items()}
     if not any(found[table] for found in tasks.values() for table in TABLES):
         raise WhatwhereError(
             f"a reproduction or a trained run was expected, and {directory} has no results to show. "
@@ -124,7 +124,7 @@ def runs_in(directory: Path) -> dict[str, Path]:
     return {task: directory / task for task in TASKS if (directory / task).is_dir()}
 
 
-def _of_run(name: str, run: Path, directory: Path, whole: bool, missing: list[dict[str, str]]) -> dict[str, Any]:
+def _of_run(name: str, run: Path, missing: list[dict[str, str]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, table in TABLES.items():
         there = (run / table.file).is_file()
@@ -134,8 +134,7 @@ def _of_run(name: str, run: Path, directory: Path, whole: bool, missing: list[di
     examples = run / FOLDER / FILE
     found["examples"] = read_examples(examples)["examples"] if examples.is_file() else None
     if not examples.is_file():
-        command = f"whatwhere reproduce --out {directory if whole else 'DIR'} --only examples"
-        missing.append({"part": f"{name}: {FOLDER}/{FILE}", "command": command})
+        missing.append({"part": f"{name}: {FOLDER}/{FILE}", "command": f"whatwhere mechanism {run}"})
     task = Run(run).task if Run(run).exists else make_task(name)
     found["task"] = task.to_dict() | {"length": task.length, "names": task.vocabulary.names}
     found["starts"] = _starts(task)
