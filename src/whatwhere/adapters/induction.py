@@ -43,7 +43,7 @@ def induction(
     asked = range(length, 2 * length)
 
     def mass(layer: LayerTrace) -> Float[Tensor, "head"]:
-        after_the_last_time = (layer.query_positions - length + 1)[:, None]  # [query, 1]
+        after_the_last_time = (layer.query_positions - length + 1)[None, None, :, None]
         paid = layer.attention().take_along_dim(after_the_last_time, -1)  # [batch, head, query, 1]
         return paid.double().mean((0, 2, 3))
 
