@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.history import Row, read_history, read_rows, write_rows
+from whatwhere.heads.history import WATCH, Row, read_history, read_rows, write_rows
 from whatwhere.storage import read_csv, read_json, write_csv, write_json
 from whatwhere.training.run import environment
 
-DESCRIPTION = "watch.json"
 SCORES = "scores.csv"
 METRICS = "metrics.csv"
 
@@ -67,7 +66,7 @@ class Watched:
         """Training is at this step: what is known of it and of later ones is of a future that did not come."""
         self.rows = {at: rows for at, rows in self.rows.items() if at < step}
         self.losses = {at: loss for at, loss in self.losses.items() if at < step}
-        write_json(self.directory / DESCRIPTION, {"watch": self.description, "environment": environment()})
+        write_json(self.directory / WATCH, {"watch": self.description, "environment": environment()})
 
     def add(self, step: int, rows: Sequence[Row], loss: float | None) -> None:
         """Keeps the scores of a step."""
@@ -81,7 +80,7 @@ class Watched:
 
 def is_watched(directory: Path) -> bool:
     """Whether a directory was made by a watch."""
-    return (directory / DESCRIPTION).is_file()
+    return (directory / WATCH).is_file()
 
 
 def describe(directory: Path) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def describe(directory: Path) -> dict[str, Any]:
     Raises:
         WhatwhereError: the description is missing or damaged.
     """
-    path = directory / DESCRIPTION
+    path = directory / WATCH
     content = read_json(path, "the description of a watch").get("watch")
     if not isinstance(content, dict) or "model" not in content:
         raise WhatwhereError(f"{path} should say what was watched, and it does not; it may be damaged.")

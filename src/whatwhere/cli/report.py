@@ -28,7 +28,9 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="What `whatwhere reproduce` made, or a run that was scored.")],
+    directory: Annotated[
+        Path, typer.Argument(help="What `whatwhere reproduce` made, a run that was scored, or a watched training.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Redraw all of it from what is on disk: figures, claims and the page; nothing is computed anew.
@@ -36,6 +38,7 @@ def report(
     [bold]DIR/figures[/bold] holds PDF and PNG of each figure and index.csv, which says where the data of each lies;
     [bold]DIR/claims.*[/bold] the claims, [bold]DIR/report.html[/bold] the page.
     """
+    from whatwhere.adapters.watched import is_watched
     from whatwhere.report.claims import judge, write_claims
     from whatwhere.report.page import write_page
     from whatwhere.report.reproduction import FOLDER, draw_everything, is_reproduction
@@ -49,11 +52,11 @@ def report(
     if is_reproduction(directory):  # the claims compare two models; a single run has none of its own
         judged = judge(directory)
         write_claims(directory, judged)
-    page = write_page(directory)
+    page = None if is_watched(directory) else write_page(directory)
     if as_json:
         console.print_json(
             {
-                "page": str(page),
+                "page": None if page is None else str(page),
                 "figures": [str(file) for file in gallery.figures],
                 "missing": gallery.missing,
                 "claims": [claim.to_dict() for claim in judged],
@@ -65,7 +68,8 @@ def report(
     print_claims(judged)
     for missing in gallery.missing:
         console.note(f"not there yet, {missing}")
-    console.note(f"The page: {page}")
+    if page is not None:
+        console.note(f"The page: {page}")
 
 
 def print_claims(judged: Sequence[Judged]) -> None:

@@ -20,6 +20,8 @@ COLUMNS = (
     "seed", "level", "entropy_share", "own", "undefined",
 )  # fmt: skip
 _NUMBERS = ("positional", "symbolic", "entropy", "entropy_share")
+WATCH = "watch.json"
+"""Lies beside the scores of a training that is not ours; a ``config.json`` there is that of another library."""
 Row = tuple[object, ...]
 """The cells of one line, in the order of :data:`COLUMNS`."""
 
@@ -115,4 +117,4 @@ def read_rows(path: Path) -> dict[int, list[Row]]:
 def _owner(path: Path) -> str:
     """The run beside whose configuration the scores lie, if there is one."""
     run = Run(Path(path).parent)
-    return run.owner if run.exists else ""
+    return run.owner if run.exists and not run.directory.joinpath(WATCH).is_file() else ""
