@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import TextIO
 from whatwhere.errors import WhatwhereError
 
 SUFFIX = ".lock"
+PATIENCE = 2.0
+"""Seconds to wait for a lock: the helpers of a process that was killed may take a moment to end, too."""
 
 
 @contextmanager
@@ -49,6 +52,7 @@ def only_one(directory: Path, what: str) -> Iterator[None]:
 
 def _acquire(path: Path, what: str) -> TextIO:
     """The open and locked file, with our name in it."""
+    until = time.monotonic() + PATIENCE
     while True:
         opened = path.open("a+", encoding="utf-8")
         try:
@@ -60,11 +64,15 @@ def _acquire(path: Path, what: str) -> TextIO:
                 opened.flush()
                 return opened
         except BlockingIOError as error:
-            opened.seek(0)
-            raise WhatwhereError(
-                f"{path.parent} is in use: {_holder(opened.read())} is at work there ({what}). "
-                "Wait for it to end or stop it, or choose another directory."
-            ) from error
+            if time.monotonic() > until:
+                opened.seek(0)
+                holder = _holder(opened.read())
+                opened.close()
+                raise WhatwhereError(
+                    f"{path.parent} is in use: {holder} is at work there ({what}). "
+                    "Wait for it to end or stop it, or choose another directory."
+                ) from error
+            time.sleep(0.05)
         except BaseException:
             opened.close()
             raise

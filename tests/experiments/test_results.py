@@ -38,6 +38,34 @@ def test_a_damaged_table_is_refused(tmp_path: Path, line: str):
         results.read("table", Row)
 
 
+def test_what_is_no_file_is_no_table(tmp_path: Path):
+    (tmp_path / "table.csv").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(WhatwhereError, match=r"should be a table, and is no file\. Remove it"):
+        Results(tmp_path).has("table")
+
+
+def test_a_table_of_other_results_is_not_taken_for_ones_own(tmp_path: Path):
+    for name, inputs in (("mine", 10), ("theirs", 20)):
+        results = Results(tmp_path / name)
+        results.begin({"inputs": inputs})
+        results.write("table", ROWS)
+    (tmp_path / "theirs" / "table.csv").rename(tmp_path / "mine" / "table.csv")
+    with pytest.raises(WhatwhereError, match="belongs to another run or to other settings"):
+        Results(tmp_path / "mine").read("table", Row)
+
+
+def test_results_survive_moving_and_end_when_their_place_is_removed(tmp_path: Path):
+    results = Results(tmp_path / "here")
+    results.begin({"inputs": 10})
+    results.write("table", ROWS)
+    (tmp_path / "here").rename(tmp_path / "there")
+    Results(tmp_path / "there").begin({"inputs": 10})
+    assert len(Results(tmp_path / "there").read("table", Row)) == 2
+    with pytest.raises(WhatwhereError, match="the settings of the results was expected at"):
+        results.write("table", ROWS)
+    assert not (tmp_path / "here").exists()
+
+
 def test_results_made_with_other_settings_are_kept_apart(tmp_path: Path):
     results = Results(tmp_path)
     results.begin({"inputs": 10})

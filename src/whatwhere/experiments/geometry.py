@@ -114,7 +114,7 @@ def measure_geometry(
     results = Results(directory / "geometry")
     results.begin(settings_of(model, task, inputs, seed), force=force)
     batch = task.sample(inputs, seed=seed)
-    if not (results.has("frequency") and results.has("vectors")):
+    if not all(results.has(table) for table in ("table", "frequency", "vectors")):
         with torch.no_grad():
             trace = model.trace(batch.tokens)
         uses = []

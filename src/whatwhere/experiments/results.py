@@ -109,8 +109,15 @@ class Results:
         return seal.owner(self.settings()) if self._begun or self._settings_path.is_file() else ""
 
     def has(self, table: str) -> bool:
-        """Whether a table is there."""
-        return self._path(table).is_file()
+        """Whether a table is there.
+
+        Raises:
+            WhatwhereError: something else is in its place.
+        """
+        path = self._path(table)
+        if not path.is_file() and (path.exists() or path.is_symlink()):
+            raise WhatwhereError(f"{path} should be a table, and is no file. Remove it and measure anew.")
+        return path.is_file()
 
     def write(self, table: str, rows: Sequence[Row]) -> None:
         """Writes a table, one line for each row; there must be at least one."""
