@@ -5,6 +5,7 @@ Tests change one thing in it and see which claims notice.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from whatwhere.experiments.readout import LayersUsed
 from whatwhere.experiments.results import Results
 from whatwhere.heads.history import COLUMNS
 from whatwhere.heads.summary import WindowScores
-from whatwhere.report.claims import Judged, judge
+from whatwhere.report.claims import CLAIMS, Judged, judge
 from whatwhere.storage import write_csv, write_json
 from whatwhere.tasks import make_task
 from whatwhere.theory.curves import write_discrepancy
@@ -158,15 +159,24 @@ class World:
         write_discrepancy(self.directory / "theory")
 
     def llm(self, cells: Sequence[tuple[str, str, int, float]], source: str = "measured") -> None:
-        columns = ("model", "task", "size", "runs", "samples", "mean", "sd", "source")
-        rows = [(model, task, size, 5, 200, mean, 0.01, source) for model, task, size, mean in cells]
+        columns = ("model", "task", "size", "samples", "mean", "sd", "source")
+        rows = [(model, f"one_hop_{task}", size, 1000, mean, 0.01, source) for model, task, size, mean in cells]
         write_csv(self.directory / "llm" / "table.csv", columns, rows)
 
     def judged(self) -> dict[str, Judged]:
         return {one.claim.id: one for one in judge(self.directory)}
 
+    def one(self, name: str) -> Judged:
+        (found,) = judge(self.directory, [claim for claim in CLAIMS if claim.id == name])
+        return found
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return World(tmp_path_factory.mktemp("template")).everything().directory
+
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path, template: Path) -> World:
     """Runs and their analyses as the paper describes them; no theory and no chat models."""
-    return World(tmp_path / "world").everything()
+    return World(shutil.copytree(template, tmp_path / "world"))

@@ -36,9 +36,9 @@ def cells(letter: tuple[float, ...] = LETTER, number: tuple[float, ...] = NUMBER
 )
 def test_one_error_of_a_check_fails_its_claim(check, claim, world) -> None:
     world.theory()
-    assert world.judged()[claim].verdict == "holds"
+    assert world.one(claim).verdict == "holds"
     world.theory(**{check: {"errors": 3, "passed": False}})
-    one = world.judged()[claim]
+    one = world.one(claim)
     assert (one.verdict, one.value) == ("fails", 3)
 
 
@@ -53,38 +53,38 @@ def test_one_error_of_a_check_fails_its_claim(check, claim, world) -> None:
 )
 def test_a_printed_statement_fails_by_its_counterexamples(check, claim, world) -> None:
     world.theory()
-    one = world.judged()[claim]
+    one = world.one(claim)
     assert (one.verdict, one.value, one.inputs) == ("fails", 7, 100)
     world.theory(**{check: {"counterexamples": 0}})
-    assert world.judged()[claim].verdict == "holds"
+    assert world.one(claim).verdict == "holds"
 
 
 def test_a_positional_head_that_retrieves_refutes_the_remark(world) -> None:
     world.theory()
-    assert world.judged()["positional-cannot-retrieve-as-printed"].verdict == "fails"
+    assert world.one("positional-cannot-retrieve-as-printed").verdict == "fails"
     world.theory(positional_head_can_retrieve={"errors": 9, "passed": False})
-    assert world.judged()["positional-cannot-retrieve-as-printed"].verdict == "holds"
+    assert world.one("positional-cannot-retrieve-as-printed").verdict == "holds"
 
 
 def test_the_separation_is_that_of_the_exact_discrepancies(world) -> None:
     world.theory()
     retrieval = math.cos(98 * 0.0027) - math.cos(math.pi / 4 - 99 * 0.0027)
     index = 1 - max(math.cos(t * 0.866) for t in range(1, 100))
-    assert world.judged()["discrepancy-separation"].value == pytest.approx(retrieval / index)
+    assert world.one("discrepancy-separation").value == pytest.approx(retrieval / index)
 
 
 def test_a_margin_that_shrinks_is_not_kept(world) -> None:
     world.theory()
-    assert world.judged()["nope-keeps-margin"].value == 0.3
+    assert world.one("nope-keeps-margin").value == 0.3
     world.theory(margins=(0.3, 0.2))
-    assert world.judged()["nope-keeps-margin"].verdict == "fails"
+    assert world.one("nope-keeps-margin").verdict == "fails"
     world.theory(margins=())
-    assert world.judged()["nope-keeps-margin"].why == "the table of discrepancies has no angle 0."
+    assert world.one("nope-keeps-margin").why == "the table of discrepancies has no angle 0."
 
 
 def test_checks_of_an_earlier_version_are_asked_for_anew(world) -> None:
     world.theory(without="number_decomposition")
-    one = world.judged()["number-decomposition"]
+    one = world.one("number-decomposition")
     assert (one.verdict, one.missing) == ("not tested", True)
     assert "has no check named number_decomposition; it is from an earlier version" in one.why
 
@@ -92,7 +92,7 @@ def test_checks_of_an_earlier_version_are_asked_for_anew(world) -> None:
 def test_curves_that_end_early_are_not_judged(world) -> None:
     world.theory()
     write_csv(world.directory / "theory" / "figure-5a-discrepancy.csv", ["n"], [[50]])
-    assert "does not reach length 100" in world.judged()["discrepancy-separation"].why
+    assert "does not reach length 100" in world.one("discrepancy-separation").why
 
 
 def test_one_size_at_which_numbers_win_is_not_consistently(world) -> None:
@@ -108,14 +108,29 @@ def test_one_size_at_which_numbers_win_is_not_consistently(world) -> None:
 
 def test_a_limit_that_is_only_reached_is_not_kept(world) -> None:
     world.llm(cells(letter=(0.92, 0.88, 0.86)))
-    assert world.judged()["llm-letter-stays"].verdict == "fails"
+    assert world.one("llm-letter-stays").verdict == "fails"
 
 
 def test_quoted_numbers_are_told_and_not_judged(world) -> None:
     world.llm(cells(), source="quoted")
-    one = world.judged()["llm-letter-above-number"]
+    one = world.one("llm-letter-above-number")
     assert (one.verdict, one.missing) == ("not tested", True)
     assert one.why.startswith("no chat model was measured here. The paper's own numbers: Letter above number in 2 of 3")
+
+
+def test_without_a_table_the_papers_own_numbers_are_told(world) -> None:
+    judged = world.judged()
+    assert (
+        "Letter above number in 29 of 30 models and sizes. Not so: GPT 5.4 at 12."
+        in judged["llm-letter-above-number"].why
+    )
+    assert "letter at size 32: GPT 5.4 0.99" in judged["llm-letter-stays"].why
+    assert "Claude Sonnet 3.7 0.88" in judged["llm-letter-stays"].why
+
+
+def test_solvers_and_our_own_models_are_no_chat_models(world) -> None:
+    world.llm([(f"reference/{name}", task, size, mean) for name, task, size, mean in cells()])
+    assert world.one("llm-number-falls").verdict == "not tested"
 
 
 def test_chat_models_measured_on_one_task_or_other_sizes_are_not_judged(world) -> None:

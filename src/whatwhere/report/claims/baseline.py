@@ -1,7 +1,7 @@
 """Which claims held before, by preset: so that a reproduction can serve as a regression test.
 
-``baseline.json`` beside this file lists them, and ``whatwhere.report.claims.record`` writes it. ``zoo`` is the preset of
-reproductions from the shipped models.
+``baseline.json`` beside this file lists them, and ``whatwhere.report.claims.record`` writes it. ``zoo`` is the preset
+of reproductions from the shipped models.
 """
 
 from __future__ import annotations

@@ -26,18 +26,19 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def judge(directory: Path) -> list[Judged]:
-    """Judges every claim from what is on disk; what is not there is not tested.
+def judge(directory: Path, claims: Sequence[Claim] = CLAIMS) -> list[Judged]:
+    """Judges claims from what is on disk; what is not there is not tested.
 
     Args:
         directory: of a reproduction; ``seeds/SEED`` in it may hold the runs of further seeds.
+        claims: which ones.
 
     Raises:
         WhatwhereError: a table is damaged.
     """
     source = Source(directory)
     others = source.seeds()
-    return [_judge(claim, source, others) for claim in CLAIMS]
+    return [_judge(claim, source, others) for claim in claims]
 
 
 def _judge(claim: Claim, source: Source, others: Sequence[Source]) -> Judged:

@@ -1,13 +1,15 @@
 """Chat models on the one-hop tasks: Section 3.7, Figures 5C and 5D, and their table.
 
 ``DIR/llm/table.csv`` has a row for each model, task and size, measured here or quoted from the paper. Only what was
-measured is judged; where nothing was, the quoted numbers say what the paper found.
+measured of chat models is judged, not the reference solvers; where nothing was, the paper's numbers say what it found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.report.claims.claim import Claim, Finding
@@ -15,8 +17,13 @@ from whatwhere.report.claims.source import NotTested, Source
 from whatwhere.storage import read_csv
 
 TABLE = "llm/table.csv"
-COLUMNS = ("model", "task", "size", "runs", "samples", "mean", "sd", "source")
+COLUMNS = ("model", "task", "size", "samples", "mean", "sd", "source")
+PUBLISHED = ("model", "task", "size", "mean", "sd")
 MEASURED, QUOTED = "measured", "quoted"
+ONE_HOP = "one_hop_"
+"""The tasks of the paper begin so; others of the benchmark are not in it."""
+NOT_CHAT = ("reference/", "whatwhere/", "mockllm/")
+"""Providers whose models are no chat models: solvers to compare with, our own models, and stand-ins."""
 SIZES = (32, 100)
 
 
@@ -26,51 +33,53 @@ class Cell:
 
     model: str
     task: str
+    """``number`` or ``letter``."""
     size: int
-    runs: int
     samples: int
-    """In each run."""
+    """Questions over all runs; 0 where the paper does not say."""
     mean: float
     sd: float
     source: str
 
 
-def read_cells(source: Source) -> list[Cell]:
-    """All of the table.
+def read_cells(directory: Path) -> list[Cell]:
+    """The one-hop cells of chat models in ``DIR/llm/table.csv``, or those of the paper alone if there are none.
 
     Raises:
-        NotTested: there is none.
-        WhatwhereError: it is damaged.
+        WhatwhereError: the table is damaged.
     """
-    path = source.directory / TABLE
-    if not path.is_file():
-        raise NotTested(
-            f"{TABLE} is not there. Make it with: whatwhere llm run, then whatwhere llm table", missing=True
-        )
+    path = directory / TABLE
+    rows = read_csv(path, "the table of chat models", COLUMNS) if path.is_file() else []
+    published = Path(str(files("whatwhere.llm"))) / "published.csv"
+    quoted = [{**row, "samples": "", "source": QUOTED} for row in read_csv(published, "the paper's numbers", PUBLISHED)]
     try:
-        return [
-            Cell(
-                row["model"], row["task"], int(row["size"]), int(row["runs"] or 0), int(row["samples"] or 0),
-                float(row["mean"]), float(row["sd"] or "nan"), row["source"],
-            )
-            for row in read_csv(path, "the table of chat models", COLUMNS)
-        ]  # fmt: skip
+        return _cells(rows) or _cells(quoted)
     except ValueError as error:
-        if isinstance(error, WhatwhereError):
-            raise
         raise WhatwhereError(f"{path} is damaged: {error}. Make it anew with: whatwhere llm table") from error
 
 
+def _cells(rows: Sequence[Mapping[str, str]]) -> list[Cell]:
+    return [
+        Cell(
+            row["model"], row["task"].removeprefix(ONE_HOP), int(row["size"]), int(float(row["samples"] or 0)),
+            float(row["mean"]), float(row["sd"] or "nan"), row["source"],
+        )
+        for row in rows
+        if row["task"].startswith(ONE_HOP) and not row["model"].startswith(NOT_CHAT)
+    ]  # fmt: skip
+
+
 def judged_on_measured(measure: Callable[[list[Cell]], Finding]) -> Callable[[Source], Finding]:
-    """Judges what was measured; if nothing was, tells what the same question finds in the quoted numbers."""
+    """Judges what was measured; if nothing was, tells what the same question finds in the paper's numbers."""
 
     def of(source: Source) -> Finding:
-        cells = read_cells(source)
+        cells = read_cells(source.directory)
         measured, quoted = ([cell for cell in cells if cell.source == kind] for kind in (MEASURED, QUOTED))
         if measured:
             return measure(measured)
         said = f" The paper's own numbers: {measure(quoted).why}" if quoted else ""
-        raise NotTested(f"no chat model was measured here.{said}", missing=True)
+        how = "Measure one with: whatwhere llm run, then whatwhere llm table"
+        raise NotTested(f"no chat model was measured here.{said} {how}", missing=True)
 
     return of
 
@@ -88,7 +97,7 @@ def letter_above_number(cells: list[Cell]) -> Finding:
     against = [f"{number.model} at {number.size}" for number, letter in pairs if letter.mean <= number.mean]
     why = f"Letter above number in {len(pairs) - len(against)} of {len(pairs)} models and sizes."
     why += f" Not so: {', '.join(against)}." * bool(against)
-    inputs = min(cell.runs * cell.samples for pair in pairs for cell in pair)
+    inputs = min(cell.samples for pair in pairs for cell in pair)
     return Finding(not against, 1 - len(against) / len(pairs), why, None, inputs or None)
 
 
@@ -102,9 +111,9 @@ def beyond(task: str, limits: tuple[float, float], above: bool) -> Callable[[lis
             if not here:
                 raise NotTested(f"no model was measured on the {task} task at size {size}.")
             margins += [(cell.mean - limit if above else limit - cell.mean) for cell in here]
-            told.append(f"at {size} " + ", ".join(f"{cell.model} {cell.mean:.2f}" for cell in here))
-        inputs = min(cell.runs * cell.samples for cell in cells)
-        return Finding(min(margins) > 0, min(margins), "; ".join(told).capitalize() + ".", None, inputs or None)
+            told.append(f"{task} at size {size}: " + ", ".join(f"{cell.model} {cell.mean:.2f}" for cell in here))
+        inputs = min(cell.samples for cell in cells)
+        return Finding(min(margins) > 0, min(margins), "; ".join(told) + ".", None, inputs or None)
 
     return measure
 
