@@ -37,14 +37,13 @@
         {},
         el("span", { class: `verdict ${kind}` }, claim.verdict),
         el("span", { class: "title" }, claim.title),
-        el("span", { class: "value" }, value(claim)),
       ),
       details(claim),
     );
   }
 
   function claims(claimed) {
-    const list = el("div", {}, claimed.map(one));
+    const list = el("div", { class: "claims" }, claimed.map(one));
     const verdicts = d3.rollup(claimed, (group) => group.length, (claim) => claim.verdict);
     const filter = whatwhere.controls.select({
       label: "Show",

@@ -26,9 +26,10 @@
   const number = (value, digits = 2) =>
     typeof value === "number" && Number.isFinite(value) ? value.toFixed(digits) : "–";
 
-  /** A small number with significant digits instead of places. */
+  /** A number with significant digits instead of places; whole and large numbers are not shortened. */
   const significant = (value, digits = 3) => {
     if (typeof value !== "number" || !Number.isFinite(value)) return "–";
+    if (Number.isInteger(value) || Math.abs(value) >= 10 ** digits) return Math.round(value).toLocaleString("en");
     return value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(digits - 1) : String(Number(value.toPrecision(digits)));
   };
 
