@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from whatwhere.report.page import write_page
+from whatwhere.storage import write_csv
 
 Open = Callable[..., Page]
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -273,6 +274,25 @@ def test_a_phone_need_not_scroll_sideways(small: Path, visit: Open) -> None:
             .filter((at) => at.getBoundingClientRect().right > 361).length"""
     )
     assert outside == 0
+
+
+def test_a_model_with_several_heads_has_a_cell_for_each(tmp_path: Path, visit: Open) -> None:
+    columns = ["step", "layer", "head", "positional", "symbolic", "entropy_share", "own", "tau", "inputs"]
+    heads = [(step, layer, head) for step in (0, 10, 100) for layer in range(3) for head in range(2)]
+    rows = [(*at, "" if at == (100, 2, 1) else 0.97, 0.02 + at[0] / 1000, 0.5, 0.1, 0.01, 8) for at in heads]
+    write_csv(tmp_path / "number" / "scores.csv", columns, rows)
+    page = visit(write_page(tmp_path))
+    cells = page.locator(".headmap-frame[data-task=number] button")
+    expect(cells).to_have_count(6)
+    expect(cells.nth(5)).to_have_attribute("aria-label", re.compile("layer 2 head 1: undefined, positional .,"))
+    cells.nth(4).click()
+    expect(page.locator("#head-facts")).to_contain_text("layer 1, head 1")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#head-facts")).to_contain_text("layer 1, head 0")
+    slide(page, "#step", 1)
+    expect(cells.nth(0)).to_have_attribute("data-kind", "positional")
+    drawn(page, "heads-by-step-number")
+    expect(page.locator("[data-figure=heads-by-step-number] svg")).to_contain_text("2.1")
 
 
 @pytest.mark.slow
