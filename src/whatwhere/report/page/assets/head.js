@@ -77,8 +77,8 @@
       if (row) {
         pairs.push(["At step", String(row.step)], ["Positional ●", number(row.positional)], ["Symbolic ■", number(row.symbolic)], ["It is", whatwhere.heads.headKind(row.positional, row.symbolic)], ["Entropy, share of maximum", number(row.entropy_share)], ["Attention to itself", number(row.own)]);
       }
-      if (verdict) pairs.push(["Its role, and whether that matters", `${verdict.role} (${number(verdict.share)}), ${verdict.verdict}`]);
-      if (ablated.length) pairs.push([`Accuracy without it, ${ablated.map((one) => one.hops).join("/")} hops`, ablated.map((one) => number(one.after)).join(" ")]);
+      if (verdict) pairs.push(["Its role at the end, and whether that matters", `${verdict.role} (${number(verdict.share)}), ${verdict.verdict}`]);
+      if (ablated.length) pairs.push([`Accuracy of the last model without it, ${ablated.map((one) => one.hops).join("/")} hops`, ablated.map((one) => number(one.after)).join(" ")]);
       if (id) pairs.push(["Frequency ID: mean, dominant", `${number(id.weighted_id, 1)}, ${id.dominant}${id.paper_id ? `; paper ${id.paper_id}` : ""}`]);
       place.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
     };
