@@ -124,7 +124,13 @@ def server() -> Iterator[FaultServer]:
     made.shutdown()
     made.server_close()
     thread.join()
-    with warnings.catch_warnings():  # connections that inspect-ai's event loop left open must not outlive their test
+
+
+@pytest.fixture
+def tidy() -> Iterator[None]:
+    """What inspect-ai's event loop leaves open (connections, streams) must not surface in somebody else's test."""
+    yield
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
 

@@ -21,9 +21,10 @@ from whatwhere.llm.run import answered, model_directory, run_plan
 if TYPE_CHECKING:
     from conftest import FaultServer
 
-pytestmark = [  # of inspect-ai: an old name of tenacity's, and connections that its event loop leaves open
+pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event loop leaves open
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.usefixtures("tidy"),
 ]
 
 
@@ -102,7 +103,7 @@ def test_after_kill_nothing_that_was_answered_is_asked_again(tmp_path: Path, ser
     server.behaviour = lambda _, __: Reply(delay=0.1)
     out = tmp_path / "out"
     command = [sys.executable, "-m", "whatwhere", "llm", "run", "--model", "openai-api/local/test", "--base-url",
-               server.url, "--out", str(out), "--size", "12", "--size", "16", "--run", "1", "--examples", "30",
+               server.url, "--out", str(out), "--sizes", "12,16", "--runs", "1", "--examples", "30",
                "--connections", "4", "--json"]  # fmt: skip
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(server.replied) < 50:

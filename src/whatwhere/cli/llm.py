@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     model: Annotated[
-        str, typer.Option(help="PROVIDER/NAME as inspect-ai has it (openai, hf ..), reference/counter, whatwhere/letter.")
+        str, typer.Option(help="PROVIDER/NAME: any of inspect-ai (openai, hf ..), reference/counter, whatwhere/letter.")
     ],
     out: Annotated[Path, typer.Option(help="Results go to OUT/llm/; several models may share it.")] = OUT,
     quick: Annotated[bool, typer.Option("--quick", help="Sizes 16, 32, 100, one run, 40 examples: 240 calls.")] = False,
@@ -184,10 +184,14 @@ def _announce(plan: Plan, left: Estimate, price: tuple[float, float] | None) -> 
         console.note(f"reasoning effort {plan.reasoning}: the paper measured with reasoning off")
 
 
+def _terminal() -> bool:
+    return sys.stdin.isatty()
+
+
 def _confirm(provider: Provider, yes: bool) -> None:
     if not provider.paid or yes:
         return
-    if not sys.stdin.isatty():
+    if not _terminal():
         raise WhatwhereError(
             f"calls of {provider.model} may cost money, and there is no terminal to ask on. Add --yes to go ahead, or "
             "--dry-run to see the estimate."

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -82,7 +83,10 @@ class Provider:
     def on_this_machine(self) -> bool:
         """Whether the model is served at the loopback address."""
         host = (urlsplit(self.url).hostname or "") if self.url else ""
-        return host in ("localhost", "::1") or host.startswith("127.")
+        try:
+            return host == "localhost" or ip_address(host).is_loopback
+        except ValueError:  # a name
+            return False
 
     @property
     def paid(self) -> bool:
@@ -94,8 +98,17 @@ class Provider:
         """The effort to ask for: ``none`` where inspect-ai can say so, nothing where it cannot."""
         return "none" if self.name in SWITCHABLE else None
 
-    def open(self, arguments: Mapping[str, Any]) -> Model:
+    @property
+    def greedy_by_argument(self) -> bool:
+        """Whether greedy decoding is an argument of the model: transformers refuses to sample at temperature 0."""
+        return self.name == "hf"
+
+    def open(self, arguments: Mapping[str, Any], *, greedy: bool = True) -> Model:
         """Makes the inspect-ai model; its key is taken from the environment.
+
+        Args:
+            arguments: of the provider, beyond the name and the address.
+            greedy: whether the likeliest token is to be taken each time.
 
         Raises:
             WhatwhereError: a key is missing or was given as an argument, or the provider refuses the rest.
@@ -113,15 +126,16 @@ class Provider:
             import whatwhere.llm.registry  # noqa: F401 (makes our own providers known)
         except ImportError as error:
             raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
-        key = {}
+        extra: dict[str, Any] = {"do_sample": not greedy} if self.greedy_by_argument else {}
         if self.name == "openai-api" and self.on_this_machine and not os.environ.get(f"{self._service}_API_KEY"):
-            key = {"api_key": "none"}  # a server on this machine wants none, but inspect-ai wants one of it
+            extra["api_key"] = "none"  # a server on this machine wants none, but inspect-ai wants one of it
         try:
-            return get_model(self.model, base_url=self.url, memoize=False, **key, **arguments)
+            return get_model(self.model, base_url=self.url, memoize=False, **{**extra, **arguments})
         except WhatwhereError:
             raise
         except PrerequisiteError as error:
-            raise WhatwhereError(f"{self.model} cannot be asked: {_MARKUP.sub('', str(error.message))}") from error
+            said = " ".join(_MARKUP.sub("", str(error.message)).removeprefix("ERROR: ").split())
+            raise WhatwhereError(f"{self.model} cannot be asked: {said}") from error
         except (ValueError, TypeError, OSError, ImportError) as error:
             raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets())}") from error
 

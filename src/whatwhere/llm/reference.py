@@ -2,8 +2,9 @@
 
 ``reference/perfect`` always follows the rule. ``reference/guess`` names a token of the window at random. And
 ``reference/counter`` is a positional solver: it goes to the right distance d, plus a Gaussian error of standard
-deviation ``noise`` * d, rounded. Its accuracy falls with distance in both tasks, as that of a model would that finds
-places rather than contents. Randomness depends on the prompt and a seed alone, so that a resumed run is the same run.
+deviation ``noise`` * d, rounded; if that leaves the window, it guesses. Its accuracy falls with distance in both tasks,
+as that of a model would that finds places rather than contents. Randomness depends on the prompt and a seed alone, so
+that a resumed run is the same run.
 """
 
 from __future__ import annotations
@@ -69,12 +70,13 @@ class ReferenceSolver(ModelAPI):
         """The solver's answer to one sequence."""
         tokens = sequence.split()
         window = len(tokens) - 1
-        if self.model_name == "guess":
-            return tokens[self._random(sequence).integers(window)]
+        rng = self._random(sequence)
         distance = window - follow(sequence)[-1]
         if self.model_name == "counter":
-            distance += round(self._random(sequence).normal(0, self.noise * distance))
-        return tokens[window - min(max(distance, 1), window)]
+            distance += round(rng.normal(0, self.noise * distance))
+        if self.model_name == "guess" or not 1 <= distance <= window:
+            distance = rng.integers(1, window + 1)
+        return tokens[window - distance]
 
     def _random(self, sequence: str) -> np.random.Generator:
         digest = hashlib.sha256(f"{self.model_name} {self.seed} {sequence}".encode()).digest()

@@ -84,7 +84,7 @@ def run_plan(
         WhatwhereError: the model cannot be asked, or the directory holds results made with other settings.
         KeyboardInterrupt: it was interrupted; replies so far are kept.
     """
-    model = plan.provider.open(plan.model_args)
+    model = plan.provider.open(plan.model_args, greedy=plan.temperature == 0)
     from inspect_ai import eval_set
 
     from whatwhere.llm.tasks import TASKS
@@ -101,7 +101,10 @@ def run_plan(
     try:
         with _observed(observer, done, wanted), redirect_stdout(sys.stderr):  # results alone go to stdout
             eval_set(
-                [TASKS[cell.task](size=cell.size, seed=cell.run, examples=plan.examples) for cell in chosen],
+                [
+                    TASKS[cell.task](cell.size, cell.run, examples=plan.examples, max_tokens=plan.max_tokens)
+                    for cell in chosen
+                ],
                 log_dir=str(logs),
                 model=model,
                 display="none",
@@ -131,12 +134,12 @@ def _stamps(logs: Path) -> dict[Path, int]:
 
 
 def _generation(plan: Plan, connections: int | None) -> dict[str, Any]:
-    optional = {"reasoning_effort": plan.reasoning, "max_connections": connections}
-    return {
-        "max_tokens": plan.max_tokens,
-        "temperature": plan.temperature,
-        **{name: value for name, value in optional.items() if value is not None},
+    settings = {
+        "temperature": None if plan.provider.greedy_by_argument and plan.temperature == 0 else plan.temperature,
+        "reasoning_effort": plan.reasoning,
+        "max_connections": connections,
     }
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _first_error(logs: Collection[Logged]) -> str | None:

@@ -30,51 +30,55 @@ observers: list[Callable[[], None]] = []
 
 
 @task
-def one_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+def one_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES, max_tokens: int = MAX_TOKENS) -> Task:
     """The paper's one-hop number task: count back as many places as the last token says.
 
     Args:
         size: tokens of the window, without the query.
         seed: the number of the run.
         examples: sequences.
+        max_tokens: room for a reply.
     """
-    return _task("one_hop", "number", size, seed, one_hop_examples("number", size, seed, examples))
+    return _task("one_hop", "number", size, seed, one_hop_examples("number", size, seed, examples), max_tokens)
 
 
 @task
-def one_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+def one_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES, max_tokens: int = MAX_TOKENS) -> Task:
     """The paper's one-hop letter task: find the token that begins with the second letter of the last one.
 
     Args:
         size: tokens of the window, without the query.
         seed: the number of the run.
         examples: sequences.
+        max_tokens: room for a reply.
     """
-    return _task("one_hop", "letter", size, seed, one_hop_examples("letter", size, seed, examples))
+    return _task("one_hop", "letter", size, seed, one_hop_examples("letter", size, seed, examples), max_tokens)
 
 
 @task
-def multi_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+def multi_hop_number(size: int = 16, seed: int = 1, examples: int = EXAMPLES, max_tokens: int = MAX_TOKENS) -> Task:
     """The number task of Section 2.1 with one to four hops, in words for a chat model and in tokens for ours.
 
     Args:
         size: tokens before the query; from 16, where the paper trains.
         seed: the number of the run.
         examples: sequences, in equal numbers for each hop count.
+        max_tokens: room for a reply.
     """
-    return _task("multi_hop", "number", size, seed, multi_hop_examples("number", size, seed, examples))
+    return _task("multi_hop", "number", size, seed, multi_hop_examples("number", size, seed, examples), max_tokens)
 
 
 @task
-def multi_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES) -> Task:
+def multi_hop_letter(size: int = 16, seed: int = 1, examples: int = EXAMPLES, max_tokens: int = MAX_TOKENS) -> Task:
     """The letter task of Section 2.1 with one to four hops, in words for a chat model and in tokens for ours.
 
     Args:
         size: tokens before the query; from 16, where the paper trains.
         seed: the number of the run.
         examples: sequences, in equal numbers for each hop count.
+        max_tokens: room for a reply.
     """
-    return _task("multi_hop", "letter", size, seed, multi_hop_examples("letter", size, seed, examples))
+    return _task("multi_hop", "letter", size, seed, multi_hop_examples("letter", size, seed, examples), max_tokens)
 
 
 TASKS: dict[str, Callable[..., Task]] = {
@@ -100,7 +104,7 @@ def multi_hop_examples(name: str, size: int, seed: int, count: int) -> list[Exam
     ]
 
 
-def _task(kind: str, name: str, size: int, seed: int, examples: Sequence[Example]) -> Task:
+def _task(kind: str, name: str, size: int, seed: int, examples: Sequence[Example], max_tokens: int) -> Task:
     samples = [
         Sample(
             id=number,
@@ -113,24 +117,29 @@ def _task(kind: str, name: str, size: int, seed: int, examples: Sequence[Example
     return Task(
         dataset=MemoryDataset(samples),
         solver=generate(),
-        scorer=reading(f"{kind}_{name}"),
-        config=GenerateConfig(max_tokens=MAX_TOKENS, temperature=0),
+        scorer=reading(f"{kind}_{name}", max_tokens),
+        config=GenerateConfig(max_tokens=max_tokens),
         version=VERSION,
         metadata={"size": size, "seed": seed, "examples": len(examples), "sequences": digest(examples)},
     )
 
 
 @scorer(metrics={"strict": [mean(), stderr()], "lenient": [mean(), stderr()], "no_answer": [mean()]})
-def reading(name: str) -> Scorer:
+def reading(name: str, max_tokens: int) -> Scorer:
     """Reads each reply strictly and leniently, and keeps what it cost.
 
     Args:
         name: the task, one of :data:`whatwhere.llm.extraction.TOKENS`.
+        max_tokens: the room that a reply has. One of several words that fills it counts as cut off, because ``hf``
+            does not say why a reply ended.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
         output = state.output
-        read = read_answer(name, output.completion, truncated=output.stop_reason in CUT_OFF)
+        cost = _cost(output)
+        single = is_single_token(output.completion)
+        full = (cost["output_tokens"] or 0) >= max_tokens and not single
+        read = read_answer(name, output.completion, truncated=full or output.stop_reason in CUT_OFF)
         strict, lenient = read.verdicts(target.text)
         for observe in observers:
             observe()
@@ -145,9 +154,9 @@ def reading(name: str) -> Scorer:
             metadata={
                 "strict": str(strict),
                 "lenient": str(lenient),
-                "single_token": is_single_token(output.completion),
+                "single_token": single,
                 "stop_reason": output.stop_reason,
-                **_cost(output),
+                **cost,
             },
         )
 
