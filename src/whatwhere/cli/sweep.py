@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,7 +93,8 @@ def _run(work: Sweep, workers: Workers, retries: int) -> None:
                 console.note(f"{item.name}: {'done before' if event == 'kept' else 'done'}")
 
         try:
-            work.run(workers, retries, observe)
+            with redirect_stdout(sys.stderr):  # Ray talks of nodes that died, and stdout is for results
+                work.run(workers, retries, observe)
         except KeyboardInterrupt:
             bar.stop()
             console.note("Stopped; what was done is kept, and the same command goes on.")

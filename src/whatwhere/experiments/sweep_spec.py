@@ -58,11 +58,11 @@ class Measures:
     """Who looks where, and what ablation says of it."""
 
     def __post_init__(self) -> None:
+        if min(self.scores, self.length, self.mechanism) < 0:
+            raise WhatwhereError("the numbers of inputs in [measure] must be 0 or more.")
         Settings(self.tau, self.scores or 1)  # these refuse what is impossible
         if self.length:
             LengthPlan(inputs=self.length)
-        if min(self.scores, self.length, self.mechanism) < 0:
-            raise WhatwhereError("the numbers of inputs in [measure] must be 0 or more.")
 
 
 @dataclass(frozen=True)
@@ -173,21 +173,16 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
     if "task" not in values:
         raise WhatwhereError(f"{path} lacks the task: number, letter, or ['number', 'letter'].")
     axes = {key: value for key, value in values.items() if isinstance(value, list)}
+    named = [key for key in values if key != "task" and key in varied | axes.keys()]
     grid = Grid({"threads": 1} | {key: value for key, value in values.items() if key not in axes}, axes)
     for point in grid.points():
-        name = _name(
-            [str(point["task"]), *(f"{key}{_short(point[key])}" for key in _named(point, varied | axes.keys()))]
-        )
+        name = _name([str(point["task"]), *(f"{key}{_short(point[key])}" for key in named)])
         try:
             options = from_json(Options, {key: point[key] for key in point if key in _OPTIONS}, "the item")
             config = options.config(**{key: point[key] for key in point if key not in _OPTIONS})
         except WhatwhereError as error:
             raise WhatwhereError(f"the item {name} of {path} is impossible: {error}") from error
         yield Item(name, {key: value for key, value in point.items() if key != "threads"}, measures, config.to_dict())
-
-
-def _named(point: Mapping[str, Any], varied: set[str]) -> list[str]:
-    return [key for key in point if key in varied and key != "task"]
 
 
 def _model(place: str, measures: Measures) -> Item:

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from multiprocessing.connection import wait
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.experiments.sweep_spec import Item
@@ -27,6 +27,7 @@ Answer = tuple[Item, dict[str, Any] | None, str]
 """An item with its results, or with None and what went wrong."""
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Does items, several at a time."""
 

@@ -39,10 +39,10 @@ def draw_sweep(directory: Path) -> list[Path]:
 
 
 def settings_of(rows: Sequence[Row]) -> list[str]:
-    """The columns that say what was varied: more than one value, and not the seed."""
+    """The columns that say what was varied: those with more than one value, and not the seed."""
     columns = [name for name in rows[0] if name not in ("item", "status", "problem", "seed")]
     settings = [name for name in columns if not name.startswith(_MEASURED)]
-    return [name for name in settings if len({row[name] for row in rows}) > 1]
+    return [name for name in settings if len({row[name] for row in rows} - {""}) > 1]
 
 
 def groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -51,8 +51,9 @@ def groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["status"] == "done":
-            words = [row[name] if name in ("task", "model") else f"{name} {row[name]}" for name in varied if row[name]]
-            groups.setdefault(", ".join(words) or row.get("task") or row["item"], []).append(row)
+            words = [row[name] if name == "task" else f"{name} {row[name]}" for name in varied if row[name]]
+            name = f"model {row['model']}" if row.get("model") else ", ".join(words) or row["task"]
+            groups.setdefault(name, []).append(row)
     return groups
 
 
@@ -73,7 +74,7 @@ def _figure(groups: Mapping[str, Sequence[Row]], path: Path) -> list[Path]:
         figure, axes = pyplot.subplots(
             1,
             len(panels),
-            figsize=(3.6 * len(panels) + 1.2, 1.1 + 0.3 * max(len(shown), 1)),
+            figsize=(3.6 * len(panels) + 1.2, 1.7 + 0.3 * max(len(shown), 1)),
             sharey=True,
             squeeze=False,
         )

@@ -7,6 +7,7 @@
   const done = data.rows.filter((row) => row.status === "done");
   const hops = Object.keys(data.rows[0]).filter((name) => name.startsWith("accuracy_hop"));
   const groups = Object.keys(data.groups);
+  const HOPS = ["#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea"]; // one to four hops, dark to light, as in the figures
 
   document.getElementById("theme").append(whatwhere.themeButton());
   document.getElementById("name").textContent = data.name;
@@ -20,6 +21,7 @@
   const accuracy = whatwhere.chart.chart({
     name: "accuracy",
     title: "Share of right answers on held-out sequences",
+    note: "In each line one hop is on top and darkest, the most hops below and lightest.",
     alt: `Accuracy of ${done.length} items by hop class; the table below has every number.`,
     rows: () => accuracies,
     draw: (width) =>
@@ -29,10 +31,12 @@
         marginLeft: Math.min(margin, width / 2),
         x: { domain: [0, 1], label: "accuracy", grid: true },
         y: { domain: groups, label: null },
-        color: { type: "ordinal", scheme: "blues", domain: [0, 1, 2, 3, 4], reverse: true },
-        marks: [
-          Plot.dot(accuracies, { x: "accuracy", y: "group", fill: "hops", r: 4, dy: (d) => 5 * (d.hops - 2.5), tip: true, channels: { item: "item" } }),
-        ],
+        marks: hops.map((_, i) =>
+          Plot.dot(accuracies.filter((d) => d.hops === i + 1), {
+            x: "accuracy", y: "group", fill: HOPS[i % HOPS.length], stroke: "currentColor", strokeWidth: 0.5, r: 4,
+            dy: 6 * (i - (hops.length - 1) / 2), tip: true, channels: { item: "item", hops: "hops" },
+          }),
+        ),
       }),
   });
   document.getElementById("accuracy").append(done.length ? accuracy.element : el("p", {}, "No item is done yet."));
@@ -43,7 +47,8 @@
   }));
   const scatter = whatwhere.chart.chart({
     name: "heads",
-    title: "Positional against symbolic score, by group",
+    title: "Symbolic score (up) against positional (across), by group",
+    note: "The colour is the layer, from blue (first) to red (last).",
     alt: `The two scores of ${heads.length} heads; the CSV has every number.`,
     rows: () => heads,
     draw: (width) => {
@@ -52,10 +57,11 @@
       return whatwhere.chart.plot({
         width,
         height: 40 + 190 * Math.ceil(groups.length / columns),
-        x: { domain: [0, 1], label: "positional", ticks: 3, grid: true },
-        y: { domain: [0, 1], label: "symbolic", ticks: 3, grid: true },
+        x: { domain: [0, 1], label: null, ticks: 3, grid: true },
+        y: { domain: [0, 1], label: null, ticks: 3, grid: true },
         fx: { axis: null },
         fy: { axis: null },
+        color: { scheme: "turbo" },
         marks: [
           Plot.frame({ strokeOpacity: 0.25 }),
           Plot.text(groups, { fx: (d) => place.get(d)[0], fy: (d) => place.get(d)[1], frameAnchor: "top", dy: -10, text: (d) => d.slice(0, 30) }),
