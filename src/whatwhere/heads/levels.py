@@ -20,6 +20,7 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
+from whatwhere.memory import in_halves
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
 TOKENS_AT_ONCE = 2**10
@@ -39,7 +40,7 @@ def score_model(
     """Traces a model on some inputs and scores its heads at the last query.
 
     Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
-    share one among cores. The result does not depend on the number of cores.
+    share one among cores. Where memory runs out, in smaller blocks. The result depends on neither.
 
     Args:
         model: anything with a trace.
@@ -69,7 +70,8 @@ def score_model(
     cores = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return join_inputs(list(pool.map(part, ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1]))))))
+            blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
+            return join_inputs(list(pool.map(lambda block: in_halves(part, block, join_inputs), blocks)))
     finally:
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
 

@@ -124,7 +124,7 @@ class _Training:
         config, schedule = self.config, self.config.schedule
         keep = set(checkpoint_steps(config))
         by_hop: tuple[float, ...] = ()
-        if self.step == 0:
+        if not self.rows:  # a run that was stopped at its very beginning has measured step 0 already
             by_hop = self._evaluate(float("nan"), 0.0)
             self._save()
         saved = began = last = time.perf_counter()

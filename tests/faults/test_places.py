@@ -1,0 +1,185 @@
+"""Places that fail: full, read-only, forbidden, removed, taken; and a clock that was set back."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness import TASK, Zygote, command, copy, reader
+from test_kills import tree
+
+from whatwhere.training.run import Run
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting and dropping privileges need root; runs in containers")
+LIBC = ctypes.CDLL(None, use_errno=True)
+MS_RDONLY, MS_REMOUNT = 1, 32
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 300 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if LIBC.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, b"size=300k") != 0:
+        pytest.skip(f"mounting is not allowed here: {os.strerror(ctypes.get_errno())}")
+    yield place
+    LIBC.umount2(os.fsencode(place), 2)
+
+
+@as_root
+def test_a_full_disk_ends_with_a_message_and_after_it_the_run_goes_on(small_disk: Path, zygote: Zygote, tmp_path: Path):
+    filler = small_disk / "filler"
+    words = ("train", "number", "--out", str(small_disk / "run"), "--preset", "smoke", "--threads", "1", "--heads", "2")
+    ended = zygote.run(words)
+    assert ended.is_clear() and ended.code == 2, ended.err
+    assert "No space left on device" in ended.err
+    assert "What was there before is whole" in ended.err
+    tree(small_disk / "run")  # every file that is there is whole
+    assert not list(small_disk.rglob("*.partial"))
+    assert not filler.exists()
+    moved = copy(small_disk / "run", tmp_path / "run")
+    assert zygote.run(("train", "number", "--out", str(moved), "--resume")).code == 0
+    calm = tmp_path / "calm"
+    assert zygote.run((*words[:3], str(calm), *words[4:])).code == 0
+    assert tree(moved) == tree(calm)
+
+
+@as_root
+def test_a_disk_that_turns_read_only_ends_with_a_message(small_disk: Path, finished: Path, zygote: Zygote):
+    run = copy(finished / "checkpoints", small_disk / "run" / "checkpoints").parent
+    shutil.copy(finished / "config.json", run)
+    assert LIBC.mount(b"tmpfs", os.fsencode(small_disk), b"tmpfs", MS_REMOUNT | MS_RDONLY, b"") == 0
+    for words in (
+        ("score", str(run)),
+        ("train", "number", "--out", str(run), "--resume"),
+        ("train", "number", "--out", str(run.parent / "new"), "--preset", "smoke"),
+        ("geometry", str(run), "--inputs", "16"),
+        ("data", "letter", "--out", str(run.parent / "data"), "--size", "800"),
+        ("heads", str(run), "--inputs", "16", "--out", str(run.parent / "heads.csv")),
+        ("reproduce", "--out", str(run.parent), "--preset", "smoke", "--workers", "1"),
+    ):
+        ended = zygote.run(words)
+        assert ended.is_clear() and ended.code == 2, (words, ended.err)
+        assert "Read-only file system" in ended.err
+    assert zygote.run(("heads", str(run), "--inputs", "16")).code == 0  # reading needs no writing
+
+
+@as_root
+def test_who_may_not_read_or_write_is_told_so(finished: Path, zygote: Zygote, tmp_path: Path):
+    run = copy(finished, tmp_path / "run")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    run.chmod(0o500)
+    for words in (("score", str(run), "--force"), ("train", "number", "--out", str(locked / "new"))):
+        ended = zygote.run(words, powerless=True)
+        assert ended.is_clear() and ended.code == 2 and "Permission denied" in ended.err, (words, ended.err)
+    run.chmod(0o700)
+    for secret in ("config.json", "scores.csv", "checkpoints"):
+        mode = (run / secret).stat().st_mode
+        (run / secret).chmod(0)
+        ended = zygote.run(("score", str(run), "--inputs", "16"), powerless=True)
+        assert ended.is_clear() and ended.code == 2, (secret, ended.err)
+        (run / secret).chmod(mode)
+
+
+@pytest.mark.parametrize("name", ["train", "score", "geometry"])
+def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come_back(
+    name: str, finished: Path, zygote: Zygote, tmp_path: Path
+):
+    run = copy(finished, tmp_path / "run")
+    for result in ("scores.csv", "geometry", "resume", "metrics.csv"):
+        shutil.rmtree(run / result) if (run / result).is_dir() else (run / result).unlink()
+
+    def remove(_: int) -> None:
+        time.sleep(0.15)
+        shutil.rmtree(run, ignore_errors=True)
+
+    words = [word if word != "16" else "2000" for word in reader(name, run)]
+    ended = zygote.run(words, meanwhile=remove)
+    assert ended.is_clear(), ended.err
+    if ended.code == 0:
+        pytest.skip("it was done before the directory was removed; so quick a machine needs a longer work here")
+    assert not (run / "config.json").exists()
+    assert not (run / "scores.csv").exists()
+
+
+def test_results_do_not_depend_on_clock_or_file_times(finished: Path, zygote: Zygote, tmp_path: Path):
+    run = copy(finished, tmp_path / "run")
+    for result in ("scores.csv", "geometry/gating.csv"):
+        (run / result).unlink()
+    for number, path in enumerate(sorted(run.rglob("*"))):
+        os.utime(path, (number * 1e6, (-1) ** number * number * 1e6 + 1e9))
+    for name in ("score", "geometry", "train"):
+        assert zygote.run(reader(name, run), clock=-4e8).code == 0  # twelve years back
+    for result in ("scores.csv", "geometry/gating.csv", "metrics.csv", "test.json"):
+        assert (run / result).read_bytes() == (finished / result).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["train", "score"])
+def test_a_second_process_on_the_same_run_is_refused_and_the_first_not_harmed(
+    name: str, finished: Path, zygote: Zygote, tmp_path: Path
+):
+    run = copy(finished, tmp_path / "run")
+    with Run(run).held(name):  # this process is the first
+        began = time.monotonic()
+        ended = zygote.run(reader(name, run))
+        assert ended.code == 2 and ended.is_clear(), ended.err
+        assert f"is in use: process {os.getpid()} on" in ended.err
+        assert time.monotonic() - began < 60
+    assert zygote.run(reader(name, run)).code == 0
+    assert tree(run) == tree(finished)
+
+
+def test_a_run_that_two_processes_begin_belongs_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The other comes between the look at the directory and the taking of it."""
+    from whatwhere import lock
+    from whatwhere.errors import WhatwhereError
+    from whatwhere.training.presets import smoke
+
+    run = Run(tmp_path / "run")
+    only_one = lock.only_one
+
+    def slow(directory: Path, what: str):
+        directory.mkdir()
+        (directory / "config.json").write_text("{}")
+        return only_one(directory, what)
+
+    monkeypatch.setattr(lock, "only_one", slow)
+    with pytest.raises(WhatwhereError, match="was taken by another process a moment ago"):
+        run.create(smoke(TASK))
+
+
+def test_a_moved_run_keeps_its_results(finished: Path, tmp_path: Path, record_property: Callable[[str, object], None]):
+    run = copy(finished, tmp_path / "elsewhere" / "run")
+    written = {path: path.stat().st_mtime_ns for path in run.rglob("*.csv")}
+    for name in ("mechanism", "geometry", "length", "score"):
+        ended = command(*reader(name, run))
+        assert ended.code == 0, ended.err
+    assert {path: path.stat().st_mtime_ns for path in written if path.name != "breaks.csv"} == {
+        path: at for path, at in written.items() if path.name != "breaks.csv"
+    }
+    record_property(
+        "figure", "full, read-only, forbidden and removed places, clock set back, second process: as promised"
+    )
+
+
+def test_a_damaged_last_model_is_replaced_by_what_is_left(finished: Path, tmp_path: Path):
+    run = copy(finished, tmp_path / "run")
+    whole = command(*reader("heads", run)).out
+    last = max((run / "checkpoints").iterdir())
+    last.write_bytes(last.read_bytes()[:-5])
+    ended = command(*reader("heads", run))
+    assert ended.out == whole
+    assert "has the same model" in ended.err
+    shutil.rmtree(run / "resume")
+    ended = command(*reader("heads", run))
+    assert ended.code == 0 and "Taking the model of step" in ended.err
+    for checkpoint in (run / "checkpoints").iterdir():
+        checkpoint.write_bytes(b"")
+    ended = command(*reader("heads", run))
+    assert ended.code == 2 and "not a whole safetensors file" in ended.err
