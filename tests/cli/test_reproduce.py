@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.stages import Stage
+from whatwhere.experiments.stage import Stage
 from whatwhere.report import reproduction
 from whatwhere.theory import verification
 from whatwhere.theory.check import Check
@@ -26,6 +26,7 @@ def in_small(monkeypatch: pytest.MonkeyPatch) -> None:
         return Check("a claim", 10, 0)
 
     monkeypatch.setattr(verification, "CHECKS", (check,))
+    monkeypatch.setattr("whatwhere.report.claims.regressions", lambda *_, **__: [])  # most checks are left out here
     monkeypatch.setattr(presets, "cores", lambda: 1)  # so all is done in this process, where these changes are
 
 
@@ -38,7 +39,7 @@ def test_the_whole_paper_in_small_and_again_in_an_instant(tmp_path: Path) -> Non
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "Letter task above" in result.stdout or "holds" in result.stdout
     assert (out / "report.html").stat().st_size < 5e6
-    figures = {path.name for path in (out / "figures").glob("*.p*")}
+    figures = {path.name for path in (out / "figures").iterdir() if path.suffix in (".pdf", ".png")}
     for name in ("figure-2-dynamics", "figure-3-flow-number", "figure-4-geometry-letter", "figure-5a-discrepancy"):
         assert {f"{name}.pdf", f"{name}.png"} <= figures
     with (out / "figures" / "index.csv").open(newline="") as opened:

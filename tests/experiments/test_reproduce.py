@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.reproduce import Plan, computing_stages
+from whatwhere.experiments.plan import Plan
+from whatwhere.experiments.reproduce import computing_stages
 from whatwhere.experiments.results import fingerprint
 from whatwhere.experiments.stages import Work
 from whatwhere.tasks import make_task

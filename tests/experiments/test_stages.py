@@ -8,7 +8,8 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress
-from whatwhere.experiments.stages import Event, Stage, Work
+from whatwhere.experiments.stage import Event, Stage
+from whatwhere.experiments.stages import Work
 from whatwhere.storage import save_tensors
 
 

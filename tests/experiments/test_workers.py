@@ -14,7 +14,8 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress
-from whatwhere.experiments.stages import Event, Stage, Work
+from whatwhere.experiments.stage import Event, Stage
+from whatwhere.experiments.stages import Work
 from whatwhere.experiments.workers import Workers
 
 pytestmark = pytest.mark.slow  # each worker imports torch

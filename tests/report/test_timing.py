@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere.experiments.stages import Record
+from whatwhere.experiments.stage import Record
 from whatwhere.report.timing import duration, size, timings, write_timings
 
 

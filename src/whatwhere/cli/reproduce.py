@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-    from whatwhere.experiments.stages import Event, Stage, Work
+    from whatwhere.experiments.stage import Event, Stage
+    from whatwhere.experiments.stages import Work
     from whatwhere.report.claims import Judged
     from whatwhere.report.timing import Timing
 
@@ -58,7 +59,7 @@ def reproduce(
     """
     from functools import partial
 
-    from whatwhere.experiments.reproduce import Plan
+    from whatwhere.experiments.plan import Plan
     from whatwhere.experiments.stages import Work
     from whatwhere.lock import only_one
     from whatwhere.report.claims import judge, regressions
@@ -97,7 +98,7 @@ def reproduce(
 
 def _run(work: Work, chosen: Sequence[Stage], make: Callable[[], list[Stage]], hands: int, threads: int) -> set[str]:
     """Runs the stages in view; returns the names of those that were done already."""
-    from whatwhere.experiments.stages import Alone
+    from whatwhere.experiments.stage import Alone
     from whatwhere.experiments.workers import Workers
     from whatwhere.training.interrupt import Interrupted
 

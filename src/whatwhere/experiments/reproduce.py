@@ -12,7 +12,7 @@ Figures, claims and the page come after these, in ``whatwhere.report.reproductio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
@@ -21,92 +21,23 @@ from whatwhere.experiments.geometry import measure_geometry, steps_of
 from whatwhere.experiments.length import LengthPlan, measure_length
 from whatwhere.experiments.mechanism import measure
 from whatwhere.experiments.observation import Progress
+from whatwhere.experiments.plan import TASKS, Plan
 from whatwhere.experiments.results import Results, fingerprint
-from whatwhere.experiments.stages import Stage
+from whatwhere.experiments.stage import Stage
 from whatwhere.heads.checkpoints import score_run
 from whatwhere.heads.history import Settings
 from whatwhere.storage import write_json
-from whatwhere.tasks import make_task
 from whatwhere.tasks.shortcuts import shortcuts, write_shortcuts
 from whatwhere.theory.verification import check_paper
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.device import choose_device
 from whatwhere.training.evaluate import measure_on_test_split
 from whatwhere.training.loop import Progress as Step
 from whatwhere.training.loop import train
-from whatwhere.training.presets import preset as preset_named
 from whatwhere.training.run import Run
 from whatwhere.zoo.take import is_shipped, manifest, take
 
-TASKS = ("number", "letter")
 _OF_THE_MACHINE = ("device", "threads", "precision")
 """Fields of a training configuration in which a run may differ from what would be begun here today."""
-
-
-LENGTHS = (25, 33, 49, 65, 97, 145, 325, 850)
-"""Up to the longest that the paper names."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many inputs each analysis takes: fewer than the commands take by default, for the sake of time."""
-
-    score: int = 256
-    mechanism: int = 800
-    geometry: int = 256
-    length: LengthPlan = field(
-        default_factory=lambda: LengthPlan(800, lengths=LENGTHS, varied_lengths=(33, 65, 145, 325))
-    )
-
-
-SMOKE = Sizes(score=16, mechanism=400, geometry=16, length=LengthPlan(16, lengths=(33,), varied_lengths=(33,)))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is reproduced."""
-
-    preset: str = "laptop"
-    """Of the trainings; ``smoke`` takes few inputs everywhere."""
-    seed: int = 0
-    """Of the first training of each task."""
-    seeds: int = 1
-    """Trainings of each task, with seeds that count up from the first."""
-    from_zoo: bool = False
-    """Take the shipped models and their histories instead of training."""
-    threads: int = 1
-    """CPU threads of each training."""
-
-    def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise WhatwhereError(f"one seed or more was expected, and {self.seeds} arrived.")
-        if self.from_zoo and (self.seed, self.seeds) != (0, 1):
-            raise WhatwhereError(
-                f"the shipped models have the seed 0 only, and {self.seeds} from {self.seed} on were asked for. "
-                "Leave --from-zoo out to train others."
-            )
-
-    @property
-    def baseline(self) -> str:
-        """The name under which it is recorded which claims held."""
-        return "zoo" if self.from_zoo and self.preset != "smoke" else self.preset
-
-    @property
-    def sizes(self) -> Sizes:
-        """How many inputs each analysis takes."""
-        return SMOKE if self.preset == "smoke" else Sizes()
-
-    def configs(self, seed: int) -> dict[str, TrainingConfig]:
-        """How each task is trained.
-
-        Raises:
-            WhatwhereError: there is no such preset.
-        """
-        device = choose_device("auto")
-        return {
-            task: replace(preset_named(self.preset, make_task(task)), seed=seed, device=device, threads=self.threads)
-            for task in TASKS
-        }
 
 
 def computing_stages(plan: Plan) -> list[Stage]:

@@ -1,9 +1,8 @@
 """Work in stages, each skipped when its results are there and its inputs are unchanged.
 
-A stage is data: what it needs, what it leaves on disk, what decides it, and how to run it. Of each stage that was begun
-``DIR/stages/NAME.json`` records a fingerprint of its inputs (its settings and the results of the stages it needs),
-and once it is done, one of its results. So a stage runs again if its settings, anything before it or its own results
-changed, and not otherwise; an interrupted one goes on, as far as its own work can.
+Of each stage that was begun ``DIR/stages/NAME.json`` records a fingerprint of its inputs (its settings and the results
+of the stages it needs), and once it is done, one of its results. So a stage runs again if its settings, anything before
+it or its own results changed, and not otherwise; an interrupted one goes on, as far as its own work can.
 """
 
 from __future__ import annotations
@@ -11,103 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.observation import Progress
+from whatwhere.experiments.stage import Alone, Crew, Observer, Record, Stage
 from whatwhere.storage import read_json, remove_file, write_json
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One part of the work."""
-
-    name: str
-    title: str
-    """What it does, for people."""
-    needs: tuple[str, ...]
-    """The stages whose results it reads."""
-    leaves: tuple[str, ...]
-    """Its results: patterns of files below the directory of the work."""
-    settings: Mapping[str, Any]
-    """What decides the results besides those; it must be JSON."""
-    run: Callable[[Path, Progress], None]
-    """Does the work below a directory, and says how far it is."""
-    costly: bool = False
-    """Results that are never cleared; ``run`` goes on with what is there."""
-    check: Callable[[Path], None] = lambda _: None
-    """Refuses a directory whose results this stage must not touch; asked of all stages before anything is done."""
-
-    @property
-    def group(self) -> str:
-        """``train`` for ``train-number``: stages that can be asked for together."""
-        return self.name.partition("-")[0]
-
-
-@dataclass(frozen=True)
-class Record:
-    """What is known of a stage that was begun."""
-
-    stage: str
-    inputs: str
-    results: str | None = None
-    """Fingerprint of the results; None until it is done."""
-    seconds: float = 0.0
-    """Time spent on it, over all sittings."""
-    bytes: int = 0
-    """Size of the results."""
-
-
-Event = Literal["kept", "begun", "done"]
-Observer = Callable[[Stage, Event], None]
-Said = Callable[[str, str, int, int], None]
-"""Told the stage, what it is doing, how much of that is done, and how much there is."""
-
-
-@runtime_checkable
-class Crew(Protocol):
-    """Those who do the stages."""
-
-    size: int
-    """How many stages they can do at a time."""
-
-    def begin(self, stage: Stage) -> None:
-        """Takes on a stage."""
-        ...
-
-    def wait(self) -> str:
-        """Waits until a stage is done, and names it; raises whatever ended one of them early."""
-        ...
-
-
-class Alone:
-    """A crew of one, in this process.
-
-    Args:
-        directory: of the work.
-        said: told how far the stage is.
-    """
-
-    size = 1
-
-    def __init__(self, directory: Path, said: Said = lambda _stage, _what, _done, _total: None) -> None:
-        self._directory, self._said = directory, said
-        self._stage: Stage | None = None
-
-    def begin(self, stage: Stage) -> None:
-        """Takes on a stage."""
-        self._stage = stage
-
-    def wait(self) -> str:
-        """Does it."""
-        assert self._stage is not None
-        name = self._stage.name
-        self._stage.run(self._directory, lambda what, done, total: self._said(name, what, done, total))
-        return name
 
 
 class Work:

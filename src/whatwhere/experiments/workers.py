@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.stages import Said, Stage
+from whatwhere.experiments.stage import Said, Stage
 from whatwhere.training.interrupt import Interrupted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Worker:
 
 
 class Workers:
-    """A crew of processes; see :class:`~whatwhere.experiments.stages.Crew`.
+    """A crew of processes; see :class:`~whatwhere.experiments.stage.Crew`.
 
     Args:
         make: builds the stages; it must be importable by name, as each worker calls it.
@@ -82,7 +82,7 @@ class Workers:
         worker.connection.send(stage.name)
 
     def wait(self) -> str:
-        """The name of the next stage to be done; see :class:`~whatwhere.experiments.stages.Crew`."""
+        """The name of the next stage to be done; see :class:`~whatwhere.experiments.stage.Crew`."""
         while True:
             for ready in wait([worker.connection for worker in self._workers if worker.stage is not None]):
                 worker = next(worker for worker in self._workers if worker.connection is ready)

@@ -1,7 +1,7 @@
 """Every figure of a reproduction, redrawn from what is on disk and gathered in ``DIR/figures``.
 
 Each analysis draws beside its own tables; those figures are copied here under the name of their model, so that all can
-be looked through in one place. ``figures/index.csv`` says where the data of each lies.
+be looked through in one place, each with its data as CSV. ``figures/index.csv`` says where that comes from.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from whatwhere.adapters.watched import is_watched
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.observation import Progress, silent
-from whatwhere.experiments.reproduce import TASKS, Plan, computing_stages
-from whatwhere.experiments.stages import Stage
+from whatwhere.experiments.plan import TASKS, Plan
+from whatwhere.experiments.reproduce import computing_stages
+from whatwhere.experiments.stage import Stage
 from whatwhere.report import mechanism
 from whatwhere.report.claims import write_claims
 from whatwhere.report.dynamics import draw_dynamics
+from whatwhere.report.examples import draw_examples
+from whatwhere.report.figure_data import write_data
+from whatwhere.report.generalisation import draw_generalisation
 from whatwhere.report.geometry import draw_geometry
 from whatwhere.report.length import draw_comparison, draw_length
+from whatwhere.report.tables import draw_angles, draw_chat_models, draw_compute
 from whatwhere.report.theory import draw_theory
+from whatwhere.report.watched import draw_watched
 from whatwhere.storage import whole_file, write_csv
 from whatwhere.theory.verification import RESULT
 from whatwhere.training.run import Run
@@ -56,12 +63,14 @@ def draw_everything(directory: Path, progress: Progress = silent) -> Gallery:
     """Draws what there are results for.
 
     Args:
-        directory: of a reproduction, or of a single run.
+        directory: of a reproduction, of a single run, or of somebody's own training that was watched.
         progress: told how far the work is.
 
     Raises:
         WhatwhereError: there is nothing to draw from, or a table is damaged.
     """
+    if is_watched(directory):
+        return _draw_watched(directory)
     runs = _runs(directory)
     parts = _parts(directory, runs)
     ready = [part for part in parts if (part.source / part.sign).is_file()]
@@ -105,7 +114,14 @@ def all_stages(plan: Plan) -> list[Stage]:
 
 def is_reproduction(directory: Path) -> bool:
     """Whether a directory is that of a reproduction, rather than of a single run."""
-    return directory not in _runs(directory).values()
+    return not is_watched(directory) and directory not in _runs(directory).values()
+
+
+def _draw_watched(directory: Path) -> Gallery:
+    figures = draw_watched(directory, directory / FOLDER)
+    rows = [(file.stem, file.name, ".") for file in figures]
+    write_csv(directory / FOLDER / "index.csv", ["figure", "file", "data_in"], rows)
+    return Gallery(figures, [])
 
 
 def _runs(directory: Path) -> dict[str, Path]:
@@ -143,6 +159,24 @@ def _draw_together(directory: Path, runs: dict[str, Path], ready: Sequence[_Part
     if len(lengths) > 1:
         data = " ".join(_below(directory, source) for source in lengths.values())
         drawn += [(file, data) for file in draw_comparison(lengths, into)]
+    return drawn + [(file, FOLDER) for file in _draw_paper(directory, runs, names)]
+
+
+def _draw_paper(directory: Path, runs: dict[str, Path], names: set[str]) -> list[Path]:
+    """Figures 1 and 5 and the tables of the paper, as far as there are results; their data goes beside them."""
+    into = directory / FOLDER
+    drawn: list[Path] = []
+    flows = [run / "mechanism" / "flow.json" for task, run in runs.items() if f"{task} mechanism" in names]
+    if flows:
+        drawn += draw_examples(flows, into)
+    geometries = {task: run / "geometry" for task, run in runs.items() if f"{task} geometry" in names}
+    if geometries:
+        drawn += draw_angles(geometries, into)
+    if is_reproduction(directory):
+        lengths = {task: run / "length" for task, run in runs.items() if f"{task} length" in names}
+        if lengths and "theory" in names:
+            drawn += draw_generalisation(directory, lengths, into)
+        drawn += [*draw_compute(directory, into), *draw_chat_models(directory, into)]
     return drawn
 
 
@@ -151,8 +185,10 @@ def _below(directory: Path, path: Path) -> str:
 
 
 def _copy(file: Path, into: Path, model: str) -> Path:
-    """A copy named ``figure-3-flow-number.png``."""
+    """A copy named ``figure-3-flow-number.png``, with its data beside it."""
     to = into / f"{file.stem}{f'-{model}' if model else ''}{file.suffix}"
     with whole_file(to) as beside:
         shutil.copyfile(file, beside)
+    if to.suffix == ".png":  # once for the pair
+        write_data(file.stem, file.parent, to)
     return to

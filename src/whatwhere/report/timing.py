@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, fields
 from math import nan
 from pathlib import Path
 
-from whatwhere.experiments.stages import Record
+from whatwhere.experiments.stage import Record
 from whatwhere.storage import write_csv
 
 _TRAINING = {"train-number": 28 * 60 + 30.0, "train-letter": 26 * 60 + 29.0}
