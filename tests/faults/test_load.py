@@ -1,0 +1,59 @@
+"""Inputs at the memory limit: scoring goes on in smaller blocks, with the same result."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from harness import TASK, Zygote, copy
+
+from whatwhere.heads import levels
+from whatwhere.heads.levels import score_model
+from whatwhere.heads.scores import score
+from whatwhere.model.config import ModelConfig
+from whatwhere.model.gptj import GPTJ
+from whatwhere.model.trace import Trace
+
+
+@pytest.fixture
+def model() -> GPTJ:
+    return GPTJ(ModelConfig(TASK.vocab_size, layers=2, d_model=16, d_mlp=16), seed=1).requires_grad_(False)
+
+
+def test_scores_are_the_same_when_memory_allows_few_inputs_at_a_time(model: GPTJ, monkeypatch: pytest.MonkeyPatch):
+    tokens = TASK.sample(40, seed=0).tokens
+    whole = score_model(model, tokens)
+    sizes: list[int] = []
+
+    def starved(trace: Trace, *settings: object, **more: object):
+        size = len(trace.layers[0].keys)
+        sizes.append(size)
+        if size > 3:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] . DefaultCPUAllocator: can't allocate memory")
+        return score(trace, *settings, **more)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(levels, "score", starved)
+    again = score_model(model, tokens)
+    assert max(sizes) == 40
+    assert torch.equal(again.each_positional, whole.each_positional)
+    assert torch.equal(again.each_symbolic, whole.each_symbolic)
+
+
+def test_a_process_with_little_memory_scores_as_one_with_much(finished: Path, zygote: Zygote, tmp_path: Path):
+    """The limit of the address space is the kernel's, so allocations really fail."""
+    status = Path(f"/proc/{zygote.process.pid}/status").read_text()
+    now = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmSize:")) * 1024
+    run = copy(finished, tmp_path / "run")
+    words = ("heads", str(run), "--inputs", "8000", "--json")
+    whole = zygote.run(words)
+    assert whole.code == 0, whole.err
+    told = set()
+    for spare in (400, 220, 160, 120, 90, 60, 30, 5):
+        ended = zygote.run(words, limits={"RLIMIT_AS": now + spare * 2**20})
+        assert ended.is_clear(), (spare, ended.err)
+        told.add(ended.code)
+        if ended.code == 0:
+            assert json.loads(ended.err)["heads"] == json.loads(whole.err)["heads"]
+    assert told == {0, 2}  # some limits allow it, the smallest does not, and says so
