@@ -98,18 +98,16 @@ def histories(directory: Path) -> None:
 
 def analyses(directory: Path) -> None:
     """Small analyses of the shipped number model."""
+    from whatwhere.experiments.ablation import ablate
     from whatwhere.experiments.geometry import measure_geometry
     from whatwhere.experiments.length import LengthPlan, measure_length
-    from whatwhere.experiments.mechanism import measure
     from whatwhere.experiments.results import Results
 
     model, run = load("number"), directory / "number"
     assert model.task
     measure_geometry(model, model.task, run, inputs=8)
     measure_length(model, model.task, run, LengthPlan(16, lengths=(33,), varied_lengths=(33,)))
-    results = Results(run / "mechanism")
-    results.begin({"inputs": 80})
-    measure(model, results, inputs=80)
+    Results(run / "mechanism").write("ablation", ablate(model, model.task.sample(16)))
 
 
 def _built(factory: pytest.TempPathFactory, name: str, *makers: Callable[[Path], None]) -> Path:
