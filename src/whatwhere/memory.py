@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _ONE_AT_A_TIME = threading.RLock()
+_SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "not enough memory", "can't start new thread")
+"""What torch and Python say when memory ran out, in errors that also mean other things."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -88,10 +90,7 @@ def in_words(count: int) -> str:
 def is_exhausted(error: BaseException) -> bool:
     """Whether an exception says that memory ran out: Python's own, or torch's for CPUs and GPUs."""
     text = str(error)
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError)
-        and any(sign in text for sign in ("can't allocate memory", "out of memory", "bad_alloc", "not enough memory"))
-    )
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in text for sign in _SIGNS))
 
 
 def in_halves(work: Callable[[Tensor], Result], block: Tensor, join: Callable[[Sequence[Result]], Result]) -> Result:

@@ -18,8 +18,8 @@ from whatwhere.cli import app
 EXAMPLES = 60 if LONG else 6
 CODES = {0, 1, 2, 130}
 ODD = [
-    "", "-1", "0", "1", "2", "3.5", "nan", "inf", "-inf", "1e400", "99999999999999999999", "number", "letter", "auto", "..",
-    "/", "/dev/null", "/proc/self/mem", "*", "--", "-", "\x1b[2J", "a b", "ü", "'", "{}", "s3:", "smoke", "x" * 300,
+    "", "-1", "0", "1", "2", "3.5", "nan", "inf", "-inf", "1e400", "99999999999999999999", "number", "letter", "auto",
+    "..", "/", "/dev/null", "/proc/self/mem", "*", "--", "-", "\x1b[2J", "a b", "ü", "'", "{}", "s3:", "smoke", "x" * 300,
 ]  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def score_model(
     """Traces a model on some inputs and scores its heads at the last query.
 
     Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
-    share one among cores. Where memory runs out, in smaller blocks. The result depends on neither.
+    share one among cores. The result does not depend on the number of cores. Where memory runs out, the inputs go in
+    smaller blocks, which changes it by rounding only.
 
     Args:
         model: anything with a trace.

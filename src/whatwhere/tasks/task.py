@@ -141,7 +141,8 @@ class Task(ABC):
     def require_memory(self, n: int, extra_target: int = 0) -> None:
         """Refuses more sequences than can fit, before any is drawn."""
         length = self.length + extra_target
-        memory.require(12 * n * (length + self.max_hops), f"{n:,} sequences of {length:,} tokens")
+        size = 12 * n * (length + self.max_hops) + 8 * self.vocab_size  # a vocabulary refuses to be too large itself
+        memory.require(size, f"{n:,} sequences of {length:,} tokens")
 
     def _hops(self, n: int, hops: int | Sequence[int] | np.ndarray | None) -> Int[np.ndarray, "n"]:
         if n < 1:
