@@ -144,7 +144,7 @@ def _is_ours(model: str) -> bool:
 
     path = Path(model)
     if path.is_dir() and Run(path).exists:
-        return True
+        return not heads_text.is_language_model(model)
     return (model in SHIPPED and not path.exists()) or (path.is_file() and path.suffix == ".safetensors")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -21,8 +22,11 @@ SHOWN = 5
 def is_language_model(model: str) -> bool:
     """Whether a name can only mean a model of transformers: a model directory, a GGUF file, or ``owner/name``."""
     path = Path(model)
-    if path.is_dir():
-        return (path / "config.json").is_file() and not (path / "checkpoints").is_dir()
+    if path.is_dir():  # a run has a config.json too, but of another kind
+        try:
+            return "model_type" in json.loads((path / "config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
     if path.is_file():
         return path.suffix == ".gguf"
     return model.count("/") == 1 and not model.startswith((".", "/", "~"))
@@ -83,7 +87,7 @@ def print_json(found: HeadMap) -> None:
 def print_summary(found: HeadMap) -> None:
     """Prints counts of labels, the most positional and most symbolic heads, and the profile over layers."""
     console.out.print(
-        f"{len(found.heads)} heads of {Path(found.model).name} ({found.family}) on {found.text}: "
+        f"{_count(len(found.heads), 'head')} of {Path(found.model).name} ({found.family}) on {found.text}: "
         f"{_count(found.windows, 'window')} of {found.tokens} tokens, "
         f"{_count(found.queries, 'query', 'queries')} each, tau {found.tau:g}",
         markup=False,
