@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import whatwhere.heads.scores
 import whatwhere.heads.swaps
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import SENSITIVITY_TAUS, HeadScores, score
+from whatwhere.heads.scores import SENSITIVITY_TAUS, HeadScores, Weighting, score, score_ways
 from whatwhere.heads.swaps import swap_cosines
 from whatwhere.model.rope import interleaved_to_half, rope_frequencies
 from whatwhere.model.trace import LayerTrace, Trace
@@ -278,3 +278,30 @@ def test_scores_on_a_gpu_are_the_same(make_layer: MakeLayer) -> None:
     there = {name: getattr(layer, name).cuda() for name in ("queries", "keys", "query_positions", "visible")}
     found = one(replace(layer, **there))
     torch.testing.assert_close(found.each_positional.cpu(), one(layer).each_positional, rtol=0, atol=1e-10)
+
+
+def test_several_ways_of_weighing_at_once_are_each_as_alone(make_layer: MakeLayer) -> None:
+    trace = Trace((make_layer(seq=9, queries=(1, 5, -1), seed=4),))
+    ways = [
+        Weighting(0.01),
+        Weighting(0.3, renormalised=True),
+        Weighting(0.01, renormalised=True, among=(1, 2, 4, 7)),
+        Weighting(0.01, among=(3,)),
+    ]
+    for way, together in zip(ways, score_ways(trace, ways), strict=True):
+        alone = score(trace, way.tau, renormalised=way.renormalised, among=way.among)
+        torch.testing.assert_close(together.each_positional, alone.each_positional, equal_nan=True)
+        torch.testing.assert_close(together.each_symbolic, alone.each_symbolic, equal_nan=True)
+        assert together.weighting == way
+    assert score_ways(trace, ways)[3].each_positional.isnan().all()
+
+
+@pytest.mark.parametrize("changes", [{"cap": 1.5}, {"sink": torch.tensor([2.0, -1.0], dtype=torch.float64)}])
+def test_caps_and_sinks_enter_as_attention_has_them(make_layer: MakeLayer, changes: dict[str, object]) -> None:
+    layer = replace(make_layer(seq=8), **changes)
+    scores, attention = one(layer), layer.attention()[:, :, 0]
+    torch.testing.assert_close(scores.each_own[0, ..., 0], attention[..., -1])
+    rest = 1 - attention.sum(-1)  # what a sink takes
+    entropy = -(attention * attention.log()).sum(-1) - torch.where(rest > 1e-9, rest * rest.clamp(min=1e-12).log(), 0)
+    torch.testing.assert_close(scores.each_entropy[0, ..., 0], entropy)
+    assert scores.visible.tolist() == [[8 + ("sink" in changes)]]

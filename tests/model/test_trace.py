@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import torch
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.trace import trace
+from whatwhere.model.rope import Rotation, rope_frequencies
+from whatwhere.model.trace import LayerTrace, trace
 
 TOKENS = np.random.default_rng(0).integers(0, 20, (5, 9))
 
@@ -75,3 +77,53 @@ def test_what_does_not_exist_is_refused(model: GPTJ, arguments: dict[str, Any], 
 def test_something_that_is_no_model_is_refused():
     with pytest.raises(WhatwhereError, match=r"a whatwhere model was expected .* a str arrived"):
         trace("number", TOKENS)  # pyright: ignore[reportArgumentType]
+
+
+def random_layer(**changes: Any) -> LayerTrace:
+    generator = torch.Generator().manual_seed(0)
+    keys, asked = (torch.randn(3, 2, n, 8, generator=generator, dtype=torch.float64) for n in (7, 2))
+    places = torch.tensor([4, 6])
+    visible = torch.arange(7) <= places[:, None]
+    layer = LayerTrace(0, asked, keys, Rotation(rope_frequencies(6, 100.0)), 0.7, places, visible)
+    return replace(layer, **changes)
+
+
+def test_inputs_may_see_different_keys_from_different_places():
+    shared = random_layer()
+    places = torch.tensor([[4, 6], [3, 5], [4, 6]])
+    visible = torch.arange(7) <= places[..., None]
+    visible[2, :, 0] = False
+    own = random_layer(query_positions=places, visible=visible)
+    assert shared.alike and not own.alike
+    torch.testing.assert_close(own.logits()[0], shared.logits()[0])
+    for index, part in enumerate(own.parts(99)):
+        assert part.alike and part.keys.shape[0] == 1
+        torch.testing.assert_close(part.logits()[0], own.logits()[index])
+        torch.testing.assert_close(
+            part.content_by_position(1).diagonal(dim1=-2, dim2=-1).masked_fill(~part.visible[1], -torch.inf),
+            part.logits()[:, :, 1],
+        )
+    assert [len(part.keys) for part in shared.parts(2)] == [2, 1]
+    assert torch.equal(own.double(slice(1, 3)).query_positions, places[1:])
+
+
+def test_a_cap_squashes_every_logit():
+    plain, capped = random_layer(), random_layer(cap=1.5)
+    seen = plain.visible.expand_as(plain.logits())
+    torch.testing.assert_close(capped.logits()[seen], 1.5 * (plain.logits()[seen] / 1.5).tanh())
+    torch.testing.assert_close(capped.content_by_position(0), 1.5 * (plain.content_by_position(0) / 1.5).tanh())
+    assert float(capped.content_by_position(1).abs().max()) < 1.5
+
+
+def test_a_sink_takes_its_share_and_leaves_proportions_as_they_are():
+    plain, sinking = random_layer().attention(), random_layer(sink=torch.tensor([1.0, -torch.inf])).attention()
+    torch.testing.assert_close(sinking[:, 1], plain[:, 1])
+    share = sinking[:, 0].sum(-1, keepdim=True)
+    assert float(share.max()) < 1
+    torch.testing.assert_close(sinking[:, 0] / share, plain[:, 0])
+
+
+def test_some_heads_and_some_queries_of_a_layer():
+    layer = random_layer(sink=torch.tensor([1.0, 2.0]))
+    torch.testing.assert_close(layer.of_heads([1]).attention(), layer.attention()[:, [1]])
+    torch.testing.assert_close(layer.of_queries(slice(1, 2)).attention(), layer.attention()[:, :, 1:])
