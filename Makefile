@@ -4,13 +4,14 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11 python,\
   $(shell command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: help setup setup-dev test quick check bench reproduce clean
+.PHONY: help setup setup-dev test quick faults check bench reproduce clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make reproduce  the paper, from scratch, into ./reproduction"
 	@echo "make test       all tests"
 	@echo "make quick      the fast tests, about a minute"
+	@echo "make faults     kills, damaged files, odd arguments: the long form, about twenty minutes"
 	@echo "make check      format, lint, types, import direction"
 	@echo "make bench      speed, as ratios against a peer and a limit"
 	@echo "make setup      create .venv with what reproduce needs (all others set up themselves, too)"
@@ -42,6 +43,10 @@ test: setup-dev
 
 quick: setup-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow"
+
+# Its short form is part of `make test`. One process: kills are timed.
+faults: setup-dev
+	WHATWHERE_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 
 check: setup-dev
 	$(BIN)/ruff format --check .

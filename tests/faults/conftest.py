@@ -35,10 +35,9 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints the figures that the tests reported."""
-    reports = [
-        report for group in terminalreporter.stats.values() for report in group if hasattr(report, "user_properties")
-    ]
-    figures = [value for report in reports for name, value in report.user_properties if name == "figure"]
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    ended = [report for report in reports if getattr(report, "when", "") == "call"]
+    figures = [value for report in ended for name, value in report.user_properties if name == "figure"]
     if figures:
         terminalreporter.section("faults")
         for figure in figures:

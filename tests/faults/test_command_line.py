@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 
 from whatwhere.cli import app
 
-EXAMPLES = 60 if LONG else 6
+EXAMPLES = 150 if LONG else 12
 CODES = {0, 1, 2, 130}
 ODD = [
     "", "-1", "0", "1", "2", "3.5", "nan", "inf", "-inf", "1e400", "99999999999999999999", "number", "letter", "auto",
-    "..", "/", "/dev/null", "/proc/self/mem", "*", "--", "-", "\x1b[2J", "a b", "ü", "'", "{}", "s3:", "smoke", "x" * 300,
+    "..", "/", "/dev/null", "/proc/self/mem", "*", "--", "-", "\x1b[2J", "a b", "ü", "'", "{}", "s3:", "smoke",
+    "x" * 300,
 ]  # fmt: skip
 
 
@@ -74,10 +76,12 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.chdir(before)
 
 
-def value(kind: Any) -> st.SearchStrategy[str]:
+def value(parameter: Any) -> st.SearchStrategy[str]:
     """Words for an option: right, nearly right and absurd."""
-    choices = getattr(kind, "choices", None)
-    known = st.sampled_from([str(choice) for choice in choices]) if choices else st.integers(-3, 40).map(str)
+    descriptor = getattr(parameter, "type_descriptor", None)
+    kind = getattr(descriptor, "annotation", str)
+    choices = [str(choice.value) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+    known = st.sampled_from(choices) if choices else st.integers(-3, 40).map(str)
     text = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=8)
     return st.one_of(known, known, st.sampled_from(ODD), text)
 
@@ -88,7 +92,7 @@ def arguments(draw: st.DrawFn, words: tuple[str, ...]) -> list[str]:
     for parameter in COMMANDS[words].params:
         if parameter.param_type_name == "argument":
             if draw(st.integers(0, 9)):
-                made += [draw(st.one_of(st.sampled_from(["number", "letter"]), value(parameter.type)))]
+                made += [draw(st.one_of(st.sampled_from(["number", "letter"]), value(parameter)))]
         elif parameter.required or draw(st.integers(0, 3)) == 0:
             if parameter.name in ("help", "follow"):
                 continue
@@ -97,7 +101,7 @@ def arguments(draw: st.DrawFn, words: tuple[str, ...]) -> list[str]:
                 made.append(
                     "out"
                     if parameter.name in ("out", "out_dir", "to") and draw(st.booleans())
-                    else draw(value(parameter.type))
+                    else draw(value(parameter))
                 )
     return made + ([draw(st.sampled_from(ODD))] if draw(st.integers(0, 7)) == 0 else [])
 

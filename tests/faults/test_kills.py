@@ -21,9 +21,10 @@ WORK: dict[str, list[tuple[str, ...]]] = {
             word for stage in ("data", "train-number", "score-number", "geometry-number") for word in ("--only", stage)
         ))
     ],
+    "sweep": [("sweep", "DIR/spec.toml", "--out", "DIR/sweep", "--workers", "1")],
 }  # fmt: skip
 """What is killed, by name."""
-KILLS = {"train": 30, "score": 25, "reproduce": 45} if LONG else {"train": 3, "score": 2, "reproduce": 2}
+KILLS = {"train": 35, "score": 25, "reproduce": 28, "sweep": 12} if LONG else {"train": 3, "score": 2, "reproduce": 2}
 _OF_THE_CLOCK = {"seconds", "environment", "elapsed"}
 
 
@@ -38,7 +39,7 @@ def content(path: Path) -> object:
         return without_times(read_json(path, "a file"))
     if path.suffix == ".csv":
         return without_times(read_csv(path, "a file", []))
-    return path.read_bytes()
+    raise AssertionError(path)
 
 
 def without_times(value: object) -> object:
@@ -48,12 +49,12 @@ def without_times(value: object) -> object:
 
 
 def tree(directory: Path) -> dict[str, object]:
-    """Every file that is no leftover, by name; without stage records, as their fingerprints cover times."""
+    """Every result by the name of its file; without stage records, as their fingerprints cover times."""
     return {
         path.relative_to(directory).as_posix(): content(path)
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.suffix not in (".partial", ".lock") and path.parent.name not in ("stages", "resume")
-        and path.name != "timing.csv"
+        if path.suffix in (".json", ".csv", ".safetensors") and path.name != "timing.csv"
+        and path.parent.name not in ("stages", "resume")
     }  # fmt: skip
 
 
@@ -64,13 +65,16 @@ def words_for(work: str, directory: Path) -> list[str]:
 
 def prepare(work: str, directory: Path) -> None:
     """What is there before the work."""
+    if work == "sweep":
+        directory.mkdir()
+        (directory / "spec.toml").write_text('preset = "smoke"\ntask = "number"\nseed = [0, 1]\n')
     if work == "score":
         ended = command("train", "number", "--out", str(directory / "run"), "--preset", "smoke", "--threads", "1")
         assert ended.code == 0, ended.err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("work", KILLS)
 def test_killed_again_and_again_it_ends_as_if_undisturbed(
     work: str, zygote: Zygote, tmp_path: Path, record_property: Callable[[str, object], None]
 ):
