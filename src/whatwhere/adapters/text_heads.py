@@ -26,6 +26,7 @@ from whatwhere.heads.frequency import frequency_use, weighted_id
 from whatwhere.heads.purity import GAMMAS, check_gamma
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score_ways
 from whatwhere.heads.summary import HeadSummary, label_of, summary_rows
+from whatwhere.memory import in_halves
 from whatwhere.model.trace import LayerTrace, Trace
 
 TOKENS_AT_ONCE = 2048
@@ -58,9 +59,11 @@ class TextHead(HeadSummary):
     """That plane's share of the variance of logits over keys."""
     dominant_frequency: float
     """In radians per token."""
+    spectrum: tuple[float, ...] = ()
+    """Every plane's share of that variance, from the fastest; not a column of the table."""
 
 
-COLUMNS = tuple(field.name for field in fields(TextHead))
+COLUMNS = tuple(field.name for field in fields(TextHead) if field.name != "spectrum")
 
 
 def map_heads(
@@ -105,9 +108,12 @@ def map_heads(
         progress()
         return reduced
 
+    def stream(some: Tensor) -> list[_Layer]:
+        return list(model.stream(some, reduce, layers=layers, queries=queries))
+
     reduced, error = [], 0.0
     for batch in batches(tokens):
-        reduced.append(model.stream(batch, reduce, layers=layers, queries=queries))
+        reduced.append(in_halves(stream, batch, lambda halves: [_join(parts) for parts in zip(*halves, strict=True)]))
         error = max(error, *model.errors.values())
     found = induction(model, layers=layers, seed=seed)  # [layer, head]
     rows: list[TextHead] = []
@@ -201,4 +207,5 @@ def _row(layer: _Layer, summary: HeadSummary, repeats: float, gamma: float) -> T
         dominant_id=0 if best is None else best + 1,
         dominant_share=float("nan") if best is None else float(weights[best]),
         dominant_frequency=float("nan") if best is None else float(layer.frequencies[best]),
+        spectrum=tuple(weights.tolist()),
     )

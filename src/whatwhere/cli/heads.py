@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Example: [bold]whatwhere heads number[/bold], one checkpoint of a run: "
         "[bold]whatwhere heads runs/number --step 500 --taus[/bold], or a language model: "
-        "[bold]whatwhere heads HuggingFaceTB/SmolLM2-135M --text notes.txt --out heads.csv[/bold]"
+        "[bold]whatwhere heads HuggingFaceTB/SmolLM2-135M --text notes.txt --page heads.html[/bold]"
     )(heads)
 
 
@@ -79,6 +79,9 @@ def heads(
     ] = False,
     taus: Annotated[bool, typer.Option("--taus", help="Show how the scores depend on tau, too.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file, too.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Of a text: write a page to look through the heads to this HTML file, too.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show what each head of a model does: look at where a token stands, at what it is, or neither."""
@@ -88,7 +91,7 @@ def heads(
         )
         found = heads_text.heads_on_text(
             model, text, tokens=tokens, windows=inputs or WINDOWS, queries=queries, only=only, tau=tau, gamma=gamma,
-            seed=seed,
+            seed=seed, page=page,
         )  # fmt: skip
         if out is not None:
             found.write(out)
@@ -98,6 +101,8 @@ def heads(
         raise WhatwhereError(f"{model} is a model of whatwhere and knows its task's tokens only; leave out --text.")
     if heads_text.is_language_model(model) and not _is_ours(model):
         raise WhatwhereError(f"{model} looks like a language model: say on which text, with --text FILE.")
+    if page is not None:
+        raise WhatwhereError("--page belongs to a language model on a text; for runs there is: whatwhere report RUN")
     from whatwhere.heads.scores import SENSITIVITY_TAUS
     from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
     from whatwhere.zoo.load import load
@@ -105,11 +110,11 @@ def heads(
     inputs = INPUTS if inputs is None else inputs
     loaded = load(model, step)
     chosen = _task(loaded, task)
-    tokens = chosen.sample(inputs, seed=seed).tokens
+    sequences = chosen.sample(inputs, seed=seed).tokens
     with console.err.status("scoring"):
-        rows = summarise(loaded, tokens, tau, level=level.value, gamma=gamma, seed=seed)
-        sensitivity = tau_sensitivity(loaded, tokens, SENSITIVITY_TAUS, level=level.value) if taus else []
-        within = score_windows(loaded, tokens, chosen.windows, tau) if windows else []
+        rows = summarise(loaded, sequences, tau, level=level.value, gamma=gamma, seed=seed)
+        sensitivity = tau_sensitivity(loaded, sequences, SENSITIVITY_TAUS, level=level.value) if taus else []
+        within = score_windows(loaded, sequences, chosen.windows, tau) if windows else []
     settings: dict[str, Any] = {
         "model": model, "step": step, "task": chosen.name, "inputs": inputs, "seed": seed,
         "tau": tau, "gamma": gamma, "level": level.value,

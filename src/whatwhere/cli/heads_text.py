@@ -14,6 +14,7 @@ from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
     from whatwhere.adapters.head_map import HeadMap, Profile, TextHead
+    from whatwhere.adapters.load import LoadedModel
 
 SHOWN = 5
 """Heads in each of the two lists."""
@@ -43,8 +44,9 @@ def heads_on_text(
     tau: float,
     gamma: float,
     seed: int,
+    page: Path | None = None,
 ) -> HeadMap:
-    """Loads the model and scores its heads, with a progress bar."""
+    """Loads the model and scores its heads, with a progress bar; writes the page, if one is asked for."""
     from whatwhere.adapters.head_map import map_text
     from whatwhere.adapters.load import load_rotary
     from whatwhere.adapters.text import read_text_file
@@ -62,10 +64,24 @@ def heads_on_text(
             task = bar.add_task("scoring", total=total)
             return lambda: bar.advance(task)
 
-        return map_text(
+        found = map_text(
             loaded, text, tokens=tokens, windows=windows, queries=queries, only=only, tau=tau, gamma=gamma, seed=seed,
             progress=progress,
         )  # fmt: skip
+    if page is not None:
+        _write_page(page, found, loaded, text)
+    return found
+
+
+def _write_page(path: Path, found: HeadMap, loaded: LoadedModel, text: Path) -> None:
+    from whatwhere.adapters.text import cut_windows, read_text_file
+    from whatwhere.adapters.text_attention import text_attention
+    from whatwhere.report.heads_page import write_heads_page
+
+    window = cut_windows(read_text_file(text), loaded.tokenizer, tokens=found.tokens, windows=1)[0]
+    layers = sorted({row.layer for row in found.heads})
+    write_heads_page(path, found, text_attention(loaded.model, loaded.tokenizer, window, layers))
+    console.note(f"The page: {path}")
 
 
 def refuse_task_options(**given: object) -> None:
