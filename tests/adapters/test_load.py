@@ -144,16 +144,32 @@ def test_a_gguf_file_is_converted_once_and_whole_or_not_at_all(
         model = AutoModelForCausalLM.from_pretrained(directory)
         model.config.quantization_config = "as transformers leaves it"
         if len(reads) == 1:
-            model.save_pretrained = _full_disk
+            monkeypatch.setattr(model, "save_pretrained", _full_disk)
         return model, AutoTokenizer.from_pretrained(directory)
 
     monkeypatch.setattr(gguf, "_read", read)
+    monkeypatch.setattr(gguf, "_check_size", lambda _: None)
     with pytest.raises(WhatwhereError, match=r"could not be converted .* No space left.*XDG_CACHE_HOME"):
         load_rotary(str(file))
     assert [path.name for path in gguf.cache_directory().iterdir() if path.is_dir()] == []
     assert load_rotary(str(file)).model.depth == 2
     assert load_rotary(str(file)).model.depth == 2
     assert len(reads) == 2
+
+
+def test_a_gguf_file_that_does_not_fit_is_refused_with_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from gguf import GGUFWriter
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    writer = GGUFWriter(tmp_path / "large.gguf", "llama")
+    writer.add_tensor("weights", torch.zeros(30, 1000).numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    monkeypatch.setattr(memory, "free_bytes", lambda: 100_000)
+    with pytest.raises(WhatwhereError, match=r"large.gguf, 30,000 weights in float32, would take about 144.0 kB"):
+        load_rotary(str(tmp_path / "large.gguf"))
 
 
 def _full_disk(place: Path) -> None:

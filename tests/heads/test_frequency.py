@@ -127,3 +127,10 @@ def test_impossible_requests_are_refused(make_layer: MakeLayer) -> None:
     still = replace(layer, rotation=Rotation(rope_frequencies(0, None)))
     with pytest.raises(WhatwhereError, match="rotate no coordinate"):
         frequency_use(Trace((still,)))
+
+
+def test_layers_that_rotate_differently_are_weighed_one_at_a_time(make_layer: MakeLayer) -> None:
+    here, there = make_layer(), replace(make_layer(rotated=4), layer=1)
+    with pytest.raises(WhatwhereError, match="layer 1 rotates otherwise than layer 0"):
+        frequency_use(Trace((here, there)))
+    assert frequency_use(Trace((there,))).layers == (1,)

@@ -8,9 +8,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from whatwhere import memory
 from whatwhere.errors import MissingExtraError, WhatwhereError
 
 MAGIC = b"GGUF"
+ROOM = 1.2
+"""Memory that a model takes while it is converted, against the size of its weights."""
 
 
 def is_gguf(path: Path) -> bool:
@@ -29,7 +32,8 @@ def converted(path: Path) -> Path:
 
     Raises:
         MissingExtraError: gguf is not installed.
-        WhatwhereError: the file is damaged, of a kind that transformers cannot read, or there is no room for the copy.
+        WhatwhereError: the file is damaged, of a kind that transformers cannot read, too large for the memory, or there
+            is no room for the copy.
     """
     try:
         import gguf  # noqa: F401 (transformers needs it)
@@ -43,6 +47,7 @@ def converted(path: Path) -> Path:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too
             if not directory.is_dir():
+                _check_size(path)
                 _convert(path.resolve(), directory)
     except OSError as error:
         raise WhatwhereError(
@@ -64,6 +69,17 @@ def _convert(path: Path, directory: Path) -> None:
         beside.replace(directory)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _check_size(path: Path) -> None:
+    """Refuses a file whose weights would not fit once they are single-precision numbers."""
+    from gguf import GGUFReader
+
+    try:
+        weights = sum(int(tensor.n_elements) for tensor in GGUFReader(path).tensors)
+    except Exception as error:  # a damaged file fails in many ways
+        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
+    memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
 
 
 def _read(path: Path) -> tuple[Any, Any]:

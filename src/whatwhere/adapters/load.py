@@ -141,12 +141,12 @@ def _check_family(source: str, config: PreTrainedConfig) -> None:
         )
 
 
-def _check_size(source: str, config: PreTrainedConfig) -> None:
+def _check_size(source: str, config: Any) -> None:
     """Refuses a model that would not fit, before its weights are fetched or read."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    dtype = config.dtype or torch.float32
+    dtype: torch.dtype = config.dtype or torch.float32
     with torch.device("meta"), _explained(source):  # shapes only
         weights = sum(tensor.numel() for tensor in AutoModelForCausalLM.from_config(config).parameters())
     size = int(weights * torch.empty(0, dtype=dtype).element_size() * ROOM)

@@ -104,7 +104,7 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
         measure: ``norm``, ``variance`` or ``margin``.
 
     Raises:
-        WhatwhereError: there is no such measure, nothing was traced, or the heads do not rotate.
+        WhatwhereError: there is no such measure, nothing was traced, the heads do not rotate, or not alike.
     """
     if measure not in MEASURES:
         raise WhatwhereError(f"the measure must be one of {', '.join(MEASURES)}, and {measure!r} arrived.")
@@ -115,6 +115,13 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
         )
     if not len(trace.layers[0].rotation.frequencies):
         raise WhatwhereError("heads with rotary planes were expected, and these rotate no coordinate.")
+    first = trace.layers[0].rotation.frequencies
+    for layer in trace.layers:
+        if not torch.equal(layer.rotation.frequencies, first):
+            raise WhatwhereError(
+                f"layers that rotate alike were expected, and layer {layer.layer} rotates otherwise than layer "
+                f"{trace.layers[0].layer}. Ask for one at a time: frequency_use(Trace((layer,)))."
+            )
     return FrequencyUse(
         each=torch.stack([_weigh_layer(layer, measure) for layer in trace.layers]).cpu().numpy(),
         layers=tuple(layer.layer for layer in trace.layers),
