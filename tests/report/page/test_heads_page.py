@@ -153,8 +153,8 @@ def test_heads_that_were_left_out_are_blank_and_do_not_open(tmp_path: Path, visi
     some = replace(MAP, heads=tuple(row for row in MAP.heads if (row.layer, row.head) in ((0, 1), (2, 0))))
     page = visit(write_heads_page(tmp_path / "some.html", some, ATTENTION))
     title = page.locator("#details h3").first
-    expect(title).to_have_text("Layer 0, head 1")
+    expect(title).to_have_text("Layer 2, head 0")
     blank = page.locator(cell(1, 0))
     assert (blank.get_attribute("aria-label") or "").endswith("not scored")
     blank.click()
-    expect(title).to_have_text("Layer 0, head 1")
+    expect(title).to_have_text("Layer 2, head 0")

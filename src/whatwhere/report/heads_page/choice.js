@@ -8,8 +8,8 @@
     rest: { name: "beyond the first token", positional: "rest_positional", symbolic: "rest_symbolic", label: "rest_label" },
   };
   const listeners = [];
-  /* To begin with, the head that is most of one kind and least of the other. */
-  const lean = (row) => Math.abs((row.positional ?? 0) - (row.symbolic ?? 0));
+  /* To begin with, the most positional head: the most symbolic ones only look at the first token, often. */
+  const lean = (row) => (row.positional ?? 0) - (row.symbolic ?? 1);
   const choice = { row: heads.reduce((best, row) => (lean(row) > lean(best) ? row : best), heads[0]), kind: "paper" };
 
   /** Both scores and the label of a head, of the kind that is shown. */
