@@ -33,6 +33,12 @@ from whatwhere.theory.verification import RESULT
 from whatwhere.training.run import Run
 
 FOLDER = "figures"
+_KINDS: dict[str, tuple[str, Callable[[Path], list[Path]]]] = {
+    "mechanism": ("hops.csv", mechanism.draw),
+    "geometry": ("gating.csv", draw_geometry),
+    "length": ("breaks.csv", draw_length),
+}
+"""The analyses of a run: the last table of each, and what draws it."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,15 @@ class _Part:
     model: str = ""
     """Appended to the names of the copies."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether there are results to draw from."""
+        return (self.source / self.sign).is_file()
+
+    def figures(self) -> list[Path]:
+        """What was drawn beside the tables."""
+        return sorted(path for path in self.source.iterdir() if path.suffix in (".pdf", ".png"))
+
 
 def draw_everything(directory: Path, progress: Progress = silent) -> Gallery:
     """Draws what there are results for.
@@ -71,45 +86,83 @@ def draw_everything(directory: Path, progress: Progress = silent) -> Gallery:
     """
     if is_watched(directory):
         return _draw_watched(directory)
+    draw_parts(directory, None, progress)
+    return gather(directory, progress)
+
+
+def draw_parts(directory: Path, model: str | None, progress: Progress = silent) -> None:
+    """Draws the figures of each analysis beside its tables.
+
+    Args:
+        directory: of a reproduction, or of a single run.
+        model: only the analyses of this one (``number``, ``letter``, or ``""`` for the theory); None for all.
+        progress: told how far the work is.
+    """
+    parts = [part for part in _parts(directory, _runs(directory)) if part.ready and model in (None, part.model)]
+    for done, part in enumerate(parts):
+        progress(f"drawing {part.name}", done, len(parts))
+        part.draw(part.source)
+
+
+def gather(directory: Path, progress: Progress = silent) -> Gallery:
+    """Copies the figures of each analysis to one place, and draws there those that show both models.
+
+    Raises:
+        WhatwhereError: there is nothing to draw from, or a table is damaged.
+    """
     runs = _runs(directory)
     parts = _parts(directory, runs)
-    ready = [part for part in parts if (part.source / part.sign).is_file()]
+    ready = [part for part in parts if part.ready]
     if not ready:
         raise WhatwhereError(
             f"a reproduction or a scored run was expected, and {directory} has no results to draw. "
             f"Make them with: whatwhere reproduce --out {directory}"
         )
+    progress("drawing both models together", 0, 1)
     into = directory / FOLDER
-    drawn: list[tuple[Path, str]] = []
-    for done, part in enumerate(ready):
-        progress(f"drawing {part.name}", done, len(ready) + 1)
-        files = part.draw(part.source)
-        drawn += [(_copy(file, into, part.model), _below(directory, part.source)) for file in files]
-    progress("drawing both models together", len(ready), len(ready) + 1)
+    drawn = [
+        (_copy(file, into, part.model), _below(directory, part.source)) for part in ready for file in part.figures()
+    ]
     drawn += _draw_together(directory, runs, ready)
     write_csv(into / "index.csv", ["figure", "file", "data_in"], [(file.stem, file.name, data) for file, data in drawn])
-    progress("figures drawn", len(ready) + 1, len(ready) + 1)
-    missing = [f"{part.name}: {part.made_by}" for part in parts if part not in ready]
+    progress("figures drawn", 1, 1)
+    missing = [f"{part.name}: {part.made_by}" for part in parts if not part.ready]
     return Gallery([file for file, _ in drawn], missing)
 
 
 def all_stages(plan: Plan) -> list[Stage]:
     """The whole reproduction: what computes, then the figures and the claims, which read what the others left."""
     before = computing_stages(plan)
-    needs = tuple(stage.name for stage in before)
-
-    def draw(directory: Path, progress: Progress) -> None:
-        draw_everything(directory, progress)
+    drawing = [_draw_stage(before, model) for model in ("", *TASKS)]
+    needs = tuple(stage.name for stage in (*before, *drawing))
 
     def judge(directory: Path, _: Progress) -> None:
         write_claims(directory)
 
+    def draw(directory: Path, progress: Progress) -> None:
+        gather(directory, progress)
+
     figures = tuple(f"{FOLDER}/*{suffix}" for suffix in (".pdf", ".png", ".csv"))
     return [
         *before,
+        *drawing,
         Stage("figures", "figures drawn", needs, figures, {}, draw),
         Stage("claims", "claims judged", needs, ("claims.*",), {}, judge),
     ]
+
+
+def _draw_stage(before: Sequence[Stage], model: str) -> Stage:
+    """Draws the analyses of one model, or the theory, as soon as they are there."""
+    kinds = [f"{kind}-{model}" for kind in _KINDS] if model else ["theory"]
+    needs = tuple(stage.name for stage in before if stage.name in kinds)
+    folders = [f"{model}/{kind}" for kind in _KINDS] if model else ["theory"]
+    leaves = tuple(f"{folder}/*{suffix}" for folder in folders for suffix in (".pdf", ".png"))
+
+    def run(directory: Path, progress: Progress) -> None:
+        draw_parts(directory, model, progress)
+
+    name = model or "theory"
+    return Stage(f"draw-{name}", f"figures of the {f'{name} model' if model else name} drawn", needs, leaves, {}, run)
 
 
 def is_reproduction(directory: Path) -> bool:
@@ -139,11 +192,7 @@ def _parts(directory: Path, runs: dict[str, Path]) -> list[_Part]:
     for task, run in runs.items():
         # Scores are drawn with those of the other model, in _draw_together.
         parts.append(_Part(f"{task} scores", run, "scores.csv", lambda _: [], f"whatwhere score {run}"))
-        for kind, sign, draw in (
-            ("mechanism", "hops.csv", mechanism.draw),
-            ("geometry", "gating.csv", draw_geometry),
-            ("length", "breaks.csv", draw_length),
-        ):
+        for kind, (sign, draw) in _KINDS.items():
             parts.append(_Part(f"{task} {kind}", run / kind, sign, draw, f"whatwhere {kind} {run}", task))
     return parts
 
