@@ -27,6 +27,12 @@ def test_the_smallest_limit_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert found > 1_500_000
 
 
+def test_threads_are_as_many_as_fit(monkeypatch: pytest.MonkeyPatch):
+    for free, threads in ((None, 8), (1 << 40, 8), (3 << 27, 3), (1000, 1)):
+        monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
+        assert memory.threads_that_fit(8) == threads
+
+
 def test_bytes_read_well():
     assert [in_words(count) for count in (1500, 2_000_000, 3_500_000_000, 12 * 10**14)] == [
         "1.5 kB",

@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 _ONE_AT_A_TIME = threading.RLock()
 _SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "not enough memory", "can't start new thread")
 """What torch and Python say when memory ran out, in errors that also mean other things."""
+_THREAD = 1 << 27
+"""Bytes to allow for each thread: its stack, its share of the allocator, and what it works on."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -77,6 +79,12 @@ def _field(path: Path | str, name: str) -> int | None:
         return int(line.split()[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         return None
+
+
+def threads_that_fit(wanted: int) -> int:
+    """How many threads there is memory for; one that fails while it starts would leave the others waiting for it."""
+    free = free_bytes()
+    return wanted if free is None else max(1, min(wanted, free // _THREAD))
 
 
 def in_words(count: int) -> str:

@@ -46,11 +46,11 @@ def test_a_process_with_little_memory_scores_as_one_with_much(finished: Path, zy
     status = Path(f"/proc/{zygote.process.pid}/status").read_text()
     now = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmSize:")) * 1024
     run = copy(finished, tmp_path / "run")
-    words = ("heads", str(run), "--inputs", "8000", "--json")
+    words = ("heads", str(run), "--inputs", "1000", "--json")
     whole = zygote.run(words)
     assert whole.code == 0, whole.err
     told = set()
-    for spare in (400, 220, 160, 120, 90, 60, 30, 5):
+    for spare in (400, 100, 60, 30):
         ended = zygote.run(words, limits={"RLIMIT_AS": now + spare * 2**20})
         assert ended.is_clear(), (spare, ended.err)
         told.add(ended.code)

@@ -11,10 +11,12 @@ from typing import Any
 
 import typer
 
-from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report, reproduce, score, theory, train
+from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report, reproduce, score, sweep, theory, train
 from whatwhere.cli.console import complain, note
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.memory import is_exhausted
+
+_MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
 
 app = typer.Typer(
     name="whatwhere",
@@ -25,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (data, train, score, heads, theory, mechanism, geometry, length, llm, reproduce, report):
+for command in (data, train, score, heads, theory, mechanism, geometry, length, llm, sweep, reproduce, report):
     command.register(app)
 
 
@@ -63,7 +65,7 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_exhausted(error):
             raise
-        complain("memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.")
+        sys.stderr.write(_MEMORY_RAN_OUT)  # plainly: colours would need memory, too
     else:
         return
     sys.exit(2)

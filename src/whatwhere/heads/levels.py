@@ -20,7 +20,7 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
-from whatwhere.memory import in_halves
+from whatwhere.memory import in_halves, threads_that_fit
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
 
 TOKENS_AT_ONCE = 2**10
@@ -68,11 +68,18 @@ def score_model(
             return _score_token_swaps(model, some, weighting, layers)
         return score(trace(model, some, layers=layers), tau, renormalised=renormalised, among=among)
 
+    def in_blocks(block: Tensor) -> HeadScores:
+        return in_halves(part, block, join_inputs)
+
     cores = torch.get_num_threads()
+    blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
+    together = threads_that_fit(min(cores, len(blocks)))
     try:
-        with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
-            return join_inputs(list(pool.map(lambda block: in_halves(part, block, join_inputs), blocks)))
+        if together == 1:
+            torch.set_num_threads(1)
+            return join_inputs([in_blocks(block) for block in blocks])
+        with ThreadPoolExecutor(together, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return join_inputs(list(pool.map(in_blocks, blocks)))
     finally:
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
 
