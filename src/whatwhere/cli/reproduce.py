@@ -89,7 +89,8 @@ def reproduce(
     else:
         _print(rows, kept)
         print_claims(judged)
-        console.note(f"Times: {out / 'timing.csv'}. Once all is done: report.html, claims.md and figures/ beside it.")
+        page = out / "report.html"
+        console.note(f"Look at {page}" if page.is_file() else f"What was made is in {out}; the page needs all stages.")
     for claim in lost:
         console.complain(claim)
     if lost:

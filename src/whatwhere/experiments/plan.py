@@ -21,10 +21,10 @@ class Sizes:
     """How many inputs each analysis takes: fewer than the commands take by default, for the sake of time."""
 
     score: int = 256
-    mechanism: int = 800
+    mechanism: int = 600
     geometry: int = 256
     length: LengthPlan = field(
-        default_factory=lambda: LengthPlan(800, lengths=LENGTHS, varied_lengths=(33, 65, 145, 325))
+        default_factory=lambda: LengthPlan(600, lengths=LENGTHS, varied_lengths=(33, 65, 145, 325))
     )
 
 
