@@ -145,7 +145,12 @@ sys.exit(sweep.wait())
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_node_ends_with_every_item_once(tmp_path: Path, items: list[Item]):
     """Three real nodes; one is killed without grace after the first item, while others are being done."""
-    quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_prestart_worker_first_driver": "0", "OMP_NUM_THREADS": "1"}
+    quiet = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_prestart_worker_first_driver": "0",
+        "RAY_worker_niceness": "0",
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CLUSTER, str(tmp_path / "sweep.toml"), str(tmp_path / "out")],
         capture_output=True, text=True, check=False, env={**os.environ, **quiet},

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Any, Protocol, runtime_checkable
 
@@ -83,8 +84,10 @@ class LocalWorkers:
 
     def begin(self, item: Item, attempt: int) -> None:
         """Gives an item to a process that has none."""
+        self._idle = [(process, pipe) for process, pipe in self._idle if process.is_alive()]
         process, pipe = self._idle.pop() if self._idle else self._hire()
-        pipe.send((item, attempt))
+        with suppress(OSError):  # if it ends just now, the answer will say so
+            pipe.send((item, attempt))
         self._busy[pipe] = process, item
 
     def _hire(self) -> tuple[Any, Any]:
@@ -100,7 +103,7 @@ class LocalWorkers:
         process, item = self._busy.pop(pipe)
         try:
             results, problem = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             process.join()
             return item, None, f"its process ended early (exit code {process.exitcode})"
         self._idle.append((process, pipe))
@@ -135,7 +138,7 @@ def _serve(place: str, pipe: Any) -> None:
     try:
         while True:
             pipe.send(attempt_item(place, *pipe.recv()))
-    except (KeyboardInterrupt, Interrupted, EOFError, BrokenPipeError):
+    except (KeyboardInterrupt, Interrupted, EOFError, OSError):
         return
 
 

@@ -80,13 +80,10 @@ def _figure(groups: Mapping[str, Sequence[Row]], path: Path) -> list[Path]:
         )
         for draw, ax in zip(panels, axes[0], strict=True):
             draw(ax, list(shown.values()))
-            if ax.get_legend_handles_labels()[0]:  # below the axis, at the same distance whatever the height
-                below = (0.5, -0.3 / (0.3 * max(len(shown), 1)))
-                ax.legend(
-                    loc="upper center", bbox_to_anchor=below, ncols=4, fontsize=7, handletextpad=0.1, columnspacing=0.8
-                )
         axes[0, 0].set_yticks(range(len(shown)), [_cut(name) for name in shown])
         axes[0, 0].set_ylim(max(len(shown), 1) - 0.5, -0.5)
+        keys = [handle for ax in axes[0] for handle in ax.get_legend_handles_labels()[0]]
+        figure.legend(handles=keys, loc="outside lower center", ncols=4 * len(panels), fontsize=7, handletextpad=0.1)
         return style.save_figure(figure, path)
 
 
