@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.ablation import Ablation
+from whatwhere.experiments.plan import TASKS
 from whatwhere.experiments.results import Results
 from whatwhere.report.dynamics_data import Dynamics, read_dynamics
 from whatwhere.storage import read_csv, read_json
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-TASKS = ("number", "letter")
 LEARNED = 0.9
 """The accuracy from which a hop class counts as solved."""
 
