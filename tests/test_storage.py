@@ -13,6 +13,7 @@ from whatwhere.storage import (
     load_tensors,
     read_csv,
     read_json,
+    remove_file,
     save_tensors,
     whole_file,
     write_csv,
@@ -145,3 +146,66 @@ def test_a_damaged_table_is_refused_with_the_line(tmp_path: Path):
         read_csv(path, "the table", ["step"])
     with pytest.raises(WhatwhereError, match="lacks score"):
         read_csv(path, "the table", ["step", "score"])
+
+
+def test_any_changed_character_of_a_table_or_of_json_is_noticed(tmp_path: Path):
+    write_csv(tmp_path / "t.csv", ["step", "value"], [[1, 0.25], [2, 0.5]], owner="ab")
+    write_json(tmp_path / "t.json", {"step": 1, "value": 0.25}, owner="ab")
+    for path, read in (
+        (tmp_path / "t.csv", lambda p: read_csv(p, "it", [])),
+        (tmp_path / "t.json", lambda p: read_json(p, "it")),
+    ):
+        whole, found = path.read_bytes(), read(path)
+        for at in range(len(whole)):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            try:
+                told = read(path)
+            except WhatwhereError:
+                continue
+            # What survives has touched nothing but the name of the seal, or space between values.
+            rows = told if isinstance(told, list) else [told]
+            assert [{k: r[k] for k in ("step", "value")} for r in rows] == (
+                found if isinstance(found, list) else [found]
+            )
+
+
+def test_a_table_that_lost_lines_is_refused(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    write_csv(path, ["step"], [[1], [2], [3]])
+    lines = path.read_text().splitlines(keepends=True)
+    for kept in (lines[:1], lines[:2], lines[:-1], lines[:1] + lines[2:]):
+        path.write_text("".join(kept))
+        with pytest.raises(WhatwhereError, match=r"seal"):
+            read_csv(path, "the table", ["step"])
+    write_csv(path, ["step"], [])
+    assert path.read_text() == "step\n"
+    assert read_csv(path, "the table", ["step"]) == []
+
+
+def test_a_table_with_a_doubled_column_or_endless_cell_is_refused(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("step,step\n1,2\n")
+    with pytest.raises(WhatwhereError, match="two of its columns have the same name"):
+        read_csv(path, "the table", ["step"])
+    path.write_text("step\n" + "1" * 200_000)
+    with pytest.raises(WhatwhereError, match="is damaged: field larger than field limit"):
+        read_csv(path, "the table", ["step"])
+
+
+def test_a_newer_format_is_refused(tmp_path: Path):
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(2)}, tmp_path / "t.safetensors", metadata={"whatwhere.format": "2"})
+    with pytest.raises(WhatwhereError, match="has the format 2, and this whatwhere reads formats up to 1"):
+        load_tensors(tmp_path / "t.safetensors", "a model")
+
+
+def test_names_that_are_no_unicode_survive_in_json(tmp_path: Path):
+    write_json(tmp_path / "t.json", {"name": "a\udcff"})
+    assert read_json(tmp_path / "t.json", "it") == {"name": "a\udcff"}
+
+
+def test_a_file_that_cannot_be_removed_is_named(tmp_path: Path):
+    remove_file(tmp_path / "none")
+    with pytest.raises(WhatwhereError, match="could not remove"):
+        remove_file(tmp_path)

@@ -2,13 +2,15 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 from typer.testing import CliRunner
 
-from whatwhere import __version__
+from whatwhere import __version__, cli
 from whatwhere.cli import app
 from whatwhere.cli.console import complain, print_json
+from whatwhere.errors import WhatwhereWarning
 
 
 def whatwhere(*words: str) -> subprocess.CompletedProcess[str]:
@@ -53,3 +55,48 @@ def test_text_from_outside_cannot_steer_the_terminal(capsys: pytest.CaptureFixtu
 def test_json_has_no_undefined_numbers(capsys: pytest.CaptureFixture[str]):
     print_json({"a": [float("nan"), float("inf"), 1.5], "b": {"c": (None, "x")}})
     assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": {"c": [None, "x"]}}
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device", "/full"), "/full: No space left on device."),
+        (MemoryError(), "memory ran out. Ask for fewer inputs"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "memory ran out"),
+    ],
+)
+def test_the_limits_of_the_machine_end_with_one_message(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    with warnings.catch_warnings(), pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert message in capsys.readouterr().err
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with warnings.catch_warnings(), pytest.raises(RuntimeError, match="shapes"):
+        cli.main()
+
+
+def test_warnings_of_ours_read_like_notes_and_others_as_python_writes_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def warn() -> None:
+        warnings.warn("a model was damaged", WhatwhereWarning, stacklevel=1)
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+
+    monkeypatch.setattr(cli, "app", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        cli.main()
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first == "a model was damaged"
+    assert "DeprecationWarning: old" in rest[0]

@@ -72,3 +72,10 @@ def test_impossible_settings_are_refused() -> None:
         Settings(inputs=0)
     with pytest.raises(WhatwhereError, match="tau must be"):
         Settings(tau=-1.0)
+
+
+def test_a_table_that_names_a_billionth_head_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(",".join(COLUMNS) + "\n0,99999999999999,0,1,1,1,0.01,8,0,keys,1,0,0\n")
+    with pytest.raises(WhatwhereError, match="would take about"):
+        read_history(path)

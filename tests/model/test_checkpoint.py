@@ -36,3 +36,21 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path):
     save_tensors(tmp_path / "m.safetensors", weights_of(model), {"whatwhere": json.dumps(about)})
     with pytest.raises(WhatwhereError, match="does not hold the weights that its configuration describes"):
         load_model(tmp_path / "m.safetensors")
+
+
+def test_a_description_that_contradicts_the_weights_or_the_task_is_refused(tmp_path: Path):
+    model = GPTJ(ModelConfig(20, layers=1, d_model=8, d_mlp=8))
+    about = {"model": model.config.to_dict(), "task": make_task("number").to_dict(), "notes": {}}
+    save_tensors(tmp_path / "m.safetensors", weights_of(model), {"whatwhere": json.dumps(about)})
+    with pytest.raises(WhatwhereError, match="a model of 20 tokens for a task of 136; it is damaged"):
+        load_model(tmp_path / "m.safetensors")
+    about = {"model": model.config.to_dict() | {"layers": 10**9}, "task": None, "notes": {}}
+    save_tensors(tmp_path / "m.safetensors", weights_of(model), {"whatwhere": json.dumps(about)})
+    with pytest.raises(WhatwhereError, match=r"[\d,]+ numbers were expected, and there are"):
+        load_model(tmp_path / "m.safetensors")
+    arrays = {name: array.astype(np.float64) for name, array in weights_of(model).items()}
+    save_tensors(
+        tmp_path / "m.safetensors", arrays, {"whatwhere": json.dumps(about | {"model": model.config.to_dict()})}
+    )
+    with pytest.raises(WhatwhereError, match=r"should be .*'float32'.* and is .*'float64'"):
+        load_model(tmp_path / "m.safetensors")

@@ -1,12 +1,16 @@
 import os
+import shutil
 import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.model.checkpoint import weights_of
+from whatwhere.storage import save_tensors
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split
@@ -86,3 +90,68 @@ def test_the_environment_names_versions_and_revision():
 
 def test_the_number_of_threads_is_part_of_a_run(config: TrainingConfig):
     assert replace(config, threads=2).to_dict()["threads"] == 2
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path, config: TrainingConfig) -> tuple[Run, Run]:
+    made = []
+    for seed in (0, 1):
+        run = Run(tmp_path / str(seed))
+        run.create(replace(config, seed=seed))
+        train(run)
+        made.append(run)
+    return made[0], made[1]
+
+
+def test_files_of_another_run_or_step_are_not_taken_for_ones_own(two_runs: tuple[Run, Run]):
+    run, other = two_runs
+    state, states = "the state of the run at", sorted((run.directory / "resume").iterdir())
+    states[-1].write_bytes((other.directory / "resume" / states[-1].name).read_bytes())
+    found, problems = run.latest_state()
+    assert found is not None and found.step < 24
+    assert len(problems) == 1 and state in problems[0] and "is that of another run or step" in problems[0]
+    states[-1].write_bytes(states[0].read_bytes())
+    assert "is that of another run or step" in run.latest_state()[1][0]
+    save_tensors(states[-1], {"a": np.zeros(1)})
+    assert "lacks its description" in run.latest_state()[1][0]
+    run.checkpoint_path(24).write_bytes(other.checkpoint_path(24).read_bytes())
+    with pytest.raises(
+        WhatwhereError, match=r"holds the model of another run than it should .* Put the right file back"
+    ):
+        run.load(24)
+    run.checkpoint_path(24).write_bytes(run.checkpoint_path(0).read_bytes())
+    with pytest.raises(WhatwhereError, match=r"another step than it should \(0, not 24\)"):
+        run.load(24)
+    run.metrics_path.write_bytes(other.metrics_path.read_bytes())
+    with pytest.raises(WhatwhereError, match="belongs to another run"):
+        run.metrics()
+
+
+def test_a_damaged_last_model_is_replaced_with_a_warning(run: Run):
+    train(run)
+    whole = weights_of(run.load())
+    run.checkpoint_path(24).write_bytes(b"")
+    with pytest.warns(WhatwhereWarning, match="The state of step 24 has the same model"):
+        assert all((whole[name] == weight).all() for name, weight in weights_of(run.load()).items())
+    shutil.rmtree(run.directory / "resume")
+    with pytest.warns(WhatwhereWarning, match="Taking the model of step 20 instead"):
+        run.load()
+    with pytest.raises(WhatwhereError, match="not a whole safetensors file"):
+        run.load(24)  # who asks for a step gets that step or none
+
+
+def test_a_run_that_stopped_right_after_its_beginning_measures_it_once(run: Run, monkeypatch: pytest.MonkeyPatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("whatwhere.training.loop._Training._step", stop)
+        train(run)
+    train(run)
+    assert [row["step"] for row in run.metrics()] == run.steps()
+
+
+def test_sizes_that_cannot_fit_are_refused_before_the_run_begins(tmp_path: Path, config: TrainingConfig):
+    with pytest.raises(WhatwhereError, match=r"training with .* batches of 1,000,000,000,000 would take about"):
+        Run(tmp_path / "run").create(replace(config, batch=10**12))
+    assert not (tmp_path / "run").exists()

@@ -69,7 +69,7 @@ def read_history(path: Path) -> ScoreHistory:
         settings = {Settings(float(row["tau"]), int(row["inputs"]), int(row["seed"])) for row in rows}
         numbers = np.array([[float(row[name] or "nan") for name in _NUMBERS] for row in rows])
         index = np.array([[int(row[name]) for name in ("step", "layer", "head")] for row in rows])
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise WhatwhereError(f"{what} at {path} are damaged: {error}. Score anew with --force.") from error
     if len(settings) != 1:
         found = "; ".join(sorted(map(str, settings))) or "no rows"
