@@ -19,6 +19,7 @@ from whatwhere.tasks import make_task
 from whatwhere.tasks.dataset import load_dataset
 
 MUTATIONS = 900 if LONG else 64
+REPORTS = 12 if LONG else 1
 SPLITS = 100 if LONG else 16
 
 READ_BY: dict[str, tuple[str, ...]] = {
@@ -29,6 +30,7 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "checkpoints": ("heads", "score", "mechanism"),
     "resume": ("train",),
     "mechanism": ("mechanism",),
+    "examples": ("mechanism",),
     "geometry": ("geometry",),
     "length": ("length",),
 }
@@ -105,6 +107,23 @@ def test_a_damaged_file_is_noticed_or_harmless(
     assert not wrong, f"{len(wrong)} of {MUTATIONS}:\n" + "\n".join(wrong[:20])
     said = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     record_property("figure", f"damaged files of a run: {MUTATIONS} mutations of {len(files)} files: {said}")
+
+
+@pytest.mark.slow
+def test_a_report_of_damaged_results_is_drawn_or_refused(
+    finished: Path, other: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+):
+    rng = random.Random(5)
+    files = [path.relative_to(finished) for path in sorted(finished.rglob("*")) if path.suffix in (".json", ".csv")]
+    refused = 0
+    for number in range(REPORTS):
+        run = copy(finished, tmp_path / "run")
+        path, way = rng.choice(files), list(WAYS)[number % len(WAYS)]
+        WAYS[way](run / path, rng, other / path)
+        ended = command("report", str(run))
+        assert ended.is_clear(), (path, way, ended.err)
+        refused += ended.code == 2
+    record_property("figure", f"reports of damaged results: {REPORTS} mutations: {refused} refused")
 
 
 def test_a_damaged_dataset_is_noticed_or_harmless(tmp_path: Path, record_property: Callable[[str, object], None]):
