@@ -40,8 +40,14 @@ def mistake(*words: str) -> str:
     return str(result.exception)
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take their time, and one test draws them."""
+    monkeypatch.setattr("whatwhere.report.llm.draw_llm", lambda directory: [directory])
+
+
 @pytest.mark.slow
-def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path) -> None:
+def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "--model", "reference/perfect", "--sizes", "16,100", "--runs", "1,2", "--examples", "3")
     first = command(*words)
     assert first.exit_code == 0, first.output
@@ -51,6 +57,7 @@ def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path) -> None:
     there = {path.name for path in (tmp_path / "one-hop" / "llm").iterdir()}
     assert there == {"reference-perfect", "table.csv", "table.md", "profile.csv", "screening.csv", "samples.csv",
                      "figure-5cd-llm.pdf", "figure-5cd-llm.png", "profile-llm.pdf", "profile-llm.png"}  # fmt: skip
+    monkeypatch.setattr("whatwhere.report.llm.draw_llm", lambda directory: [directory])
     again = command(*words, "--json")
     assert "0 calls (24 answered already)" in again.stderr
     result = json.loads(again.stdout)
@@ -68,6 +75,7 @@ def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_our_own_models_answer_the_multi_hop_task_they_were_trained_on() -> None:
     result = command("run", "--model", "whatwhere/letter", "--sizes", "16", "--runs", "1", "--examples", "8", "--json")
     assert result.exit_code == 0, result.output
@@ -75,6 +83,7 @@ def test_our_own_models_answer_the_multi_hop_task_they_were_trained_on() -> None
     assert (row["task"], row["mean"], row["samples"]) == ("multi_hop_letter", 1.0, 8)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_screening_comes_first_and_stops_a_model_that_fails() -> None:
     result = command("run", "--model", "reference/guess", "--sizes", "12,16,100", "--runs", "1,2", "--examples", "3",
                      "--screen", "--json")  # fmt: skip
