@@ -95,7 +95,7 @@ class TooLong(Exception):
     """A command hangs."""
 
 
-def command(*words: str, seconds: float = 120.0) -> Ended:
+def command(*words: str, seconds: float = 900.0) -> Ended:
     """Runs a command in this process, as ``whatwhere WORDS`` would, for at most so long."""
     from whatwhere.cli import main
 

@@ -69,7 +69,7 @@ def test_absurd_sizes_are_refused_with_the_estimate(
     content = read_json(run / "config.json", "it")
     (content["training"] if part is None else content["training"][part]).update(change)
     (run / "config.json").write_text(json.dumps(content))  # without a seal, as if meant
-    ended = command("train", "number", "--out", str(run), "--resume", seconds=30)
+    ended = command("train", "number", "--out", str(run), "--resume")
     assert ended.code == 2 and ended.is_clear(), ended.err
     assert "of memory, and" in ended.err and "are free" in ended.err
 
@@ -86,7 +86,7 @@ def test_absurd_sizes_are_refused_with_the_estimate(
     ],
 )
 def test_absurd_wishes_are_refused_with_the_estimate(words: tuple[str, ...], tmp_path: Path):
-    ended = command(*(word.replace("DIR", str(tmp_path / "new")) for word in words), seconds=30)
+    ended = command(*(word.replace("DIR", str(tmp_path / "new")) for word in words))
     assert ended.code == 2 and "of memory, and" in ended.err, ended.err
     assert not (tmp_path / "new").exists()
 
@@ -96,7 +96,7 @@ def test_a_model_that_describes_more_than_it_holds_is_refused(finished: Path, tm
     about = json.loads(notes["whatwhere"])
     about["model"]["layers"] = 10**9
     save_tensors(tmp_path / "m.safetensors", arrays, {"whatwhere": json.dumps(about)})
-    ended = command("heads", str(tmp_path / "m.safetensors"), seconds=30)
+    ended = command("heads", str(tmp_path / "m.safetensors"))
     assert ended.code == 2 and "does not hold the weights that its configuration describes" in ended.err
 
 
