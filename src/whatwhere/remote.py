@@ -68,6 +68,21 @@ def shown(path: Path) -> str:
     return str(path)
 
 
+def is_stored(place: str) -> bool:
+    """Whether a text is an address in object storage."""
+    return bool(_URL.match(place)) and place.partition("://")[0].lower() in _OBJECT_STORES
+
+
+def send_rest() -> None:
+    """Sends what other processes, or other libraries, wrote into a local directory that stands for an address.
+
+    Raises:
+        WhatwhereError: a file could not be sent; it stays where it is.
+    """
+    for mirror in _mirrors:
+        mirror.send_rest()
+
+
 def _changed(path: Path) -> None:
     for mirror in _mirrors:
         if path.is_relative_to(mirror.directory) and _kept(path):
@@ -129,6 +144,13 @@ class _Mirror:
         for name in gone:
             (self.directory / name).unlink(missing_ok=True)
             self._forget(name)
+
+    def send_rest(self) -> None:
+        """Sends each local file that is not the one that was last in step."""
+        for name, version in self._here().items():
+            base = self._record(name)
+            if base is None or base[1] != version:
+                self.follow(self.directory / name)
 
     def follow(self, path: Path) -> None:
         """Makes the other side of a local file what it is here: sent, or removed.

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report, reproduce, score, sweep, theory, train
+from whatwhere.cli.addresses import paths_for_addresses
 from whatwhere.cli.console import complain, note
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.memory import is_exhausted
@@ -57,7 +58,8 @@ def main() -> None:
     """
     warnings.showwarning = _show_warning
     try:
-        app()
+        with paths_for_addresses(sys.argv[1:]) as words:
+            app(words)
     except WhatwhereError as error:
         complain(str(error))
     except OSError as error:
