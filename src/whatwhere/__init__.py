@@ -26,9 +26,9 @@ __all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "
 
 if TYPE_CHECKING:
     from whatwhere.adapters.callbacks import HeadWatch
+    from whatwhere.adapters.trace import trace
     from whatwhere.errors import WhatwhereError
     from whatwhere.heads.scores import score
-    from whatwhere.adapters.trace import trace
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.letter import LetterTask
     from whatwhere.tasks.number import NumberTask
