@@ -14,6 +14,7 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.files import remove_file, watchers
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.remote import local, shown
+from whatwhere.remote.mirror import Mirror
 from whatwhere.storage import write_text
 from whatwhere.training.run import Run
 
@@ -150,7 +151,7 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch,
 
 def test_an_object_whose_name_leads_out_is_refused(elsewhere: tuple[str, Path], monkeypatch: pytest.MonkeyPatch):
     url, _ = elsewhere
-    mirror = remote._Mirror.of(url)
+    mirror = Mirror.of(url)
     monkeypatch.setattr(type(mirror.files), "find", lambda *_, **__: {f"{mirror.root}/../evil": {"size": 1}})
     with pytest.raises(WhatwhereError, match="which leads out of it"):
         local(url)
@@ -161,7 +162,7 @@ def test_a_place_that_we_may_not_enter_is_said(elsewhere: tuple[str, Path], monk
         raise PermissionError("Access Denied")
 
     url, _ = elsewhere
-    monkeypatch.setattr(type(remote._Mirror.of(url).files), "find", closed)
+    monkeypatch.setattr(type(Mirror.of(url).files), "find", closed)
     with pytest.raises(WhatwhereError, match=r"could not be read: Access Denied\. Ask for the right"):
         local(url)
 
@@ -251,7 +252,7 @@ def test_when_the_network_goes_the_file_is_kept_and_sent_later(bucket: str, serv
     said: list[str] = []
     local(f"{bucket}/run", said.append)
     assert said == [f"Sending 1 files that were not yet at {bucket}/run ..."]
-    mirror = remote._Mirror.of(f"{bucket}/run")
+    mirror = Mirror.of(f"{bucket}/run")
     assert mirror.files.cat(f"{mirror.root}/a.txt") == b"two"
 
 

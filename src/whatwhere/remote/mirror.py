@@ -1,9 +1,4 @@
-"""Object storage: ``--out s3://bucket/prefix``, or any other address that fsspec knows (extra ``scale``).
-
-Work happens in a local directory that stands for the address, below the user's cache. What is at the address is fetched
-first; then each file is copied there as soon as it is whole, and removed there when it is removed here, in the same
-order. So the address always holds what a run that was killed a moment ago would have left, and the run goes on from it
-on any machine. An object appears whole or not at all, as object stores do; elsewhere it is copied beside and renamed.
+"""A local directory that stands for an address, and what keeps the two in step.
 
 For each file a record says which version here and there were last in step. When work begins,
 
@@ -11,15 +6,12 @@ For each file a record says which version here and there were last in step. When
     changed here only           the one here is sent: a copy that failed, a process that was killed before it
     removed there               it is removed here
     removed here                it is fetched: a lost cache must not empty a bucket
-
-One machine at a time should write below an address: locks do not reach further.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,75 +19,22 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.files import TEMPORARY_SUFFIX, watchers
+from whatwhere.files import TEMPORARY_SUFFIX
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: one is a drive of Windows
-_OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf", "memory"}
+OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 """Where a copy is whole or nothing without a rename."""
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
 """What names the version of a remote file, best first; the size goes with it."""
 Say = Callable[[str], None]
 
 
-def local(place: str, say: Say = lambda _: None, only: Sequence[str] = ()) -> str:
-    """The local path that stands for an address, which is fetched and kept in step from now on.
-
-    Args:
-        place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) stands for itself.
-        say: told what is fetched or sent.
-        only: patterns of the files that are needed, where not all are.
-
-    Raises:
-        WhatwhereError: the address is unknown, unreachable or closed to us, or the extra is missing.
-    """
-    if not _URL.match(place):
-        return place
-    mirror = _Mirror.of(place)
-    if any(mirror.directory.is_relative_to(known.directory) for known in _mirrors):
-        return str(mirror.directory)
-    mirror.meet(say, only)
-    _mirrors.append(mirror)
-    if _changed not in watchers:
-        watchers.append(_changed)
-    return str(mirror.directory)
-
-
-def shown(path: Path) -> str:
-    """A path as the user gave it: the address, if the path stands for one."""
-    for mirror in _mirrors:
-        if path.is_relative_to(mirror.directory):
-            return f"{mirror.url}/{path.relative_to(mirror.directory).as_posix()}".removesuffix("/.")
-    return str(path)
-
-
-def is_stored(place: str) -> bool:
-    """Whether a text is an address in object storage."""
-    return bool(_URL.match(place)) and place.partition("://")[0].lower() in _OBJECT_STORES
-
-
-def send_rest() -> None:
-    """Sends what other processes, or other libraries, wrote into a local directory that stands for an address.
-
-    Raises:
-        WhatwhereError: a file could not be sent; it stays where it is.
-    """
-    for mirror in _mirrors:
-        mirror.send_rest()
-
-
-def _changed(path: Path) -> None:
-    for mirror in _mirrors:
-        if path.is_relative_to(mirror.directory) and _kept(path):
-            mirror.follow(path)
-
-
-def _kept(path: Path) -> bool:
+def is_result(path: Path) -> bool:
     """Whether a file belongs to the results: locks and half files do not."""
     return not path.name.startswith(".") and path.suffix != TEMPORARY_SUFFIX
 
 
 @dataclass(frozen=True)
-class _Mirror:
+class Mirror:
     """A local directory, the address that it stands for, and the records of what is in step."""
 
     url: str
@@ -107,7 +46,12 @@ class _Mirror:
     records: Path
 
     @classmethod
-    def of(cls, url: str) -> _Mirror:
+    def of(cls, url: str) -> Mirror:
+        """The one for an address; nothing is fetched yet.
+
+        Raises:
+            WhatwhereError: it is no address, or nothing here knows its kind.
+        """
         scheme, _, rest = url.partition("://")
         parts = [part for part in rest.split("/") if part]
         if not parts or any(part in (".", "..") or part.startswith("~") for part in parts):
@@ -171,7 +115,7 @@ class _Mirror:
                 self._forget(name)
 
     def _send(self, path: Path, target: str) -> None:
-        if self.url.partition("://")[0].lower() in _OBJECT_STORES:
+        if self.url.partition("://")[0].lower() in OBJECT_STORES:
             self.files.put_file(str(path), target)
             return
         self.files.makedirs(target.rpartition("/")[0], exist_ok=True)
@@ -195,7 +139,7 @@ class _Mirror:
         versions = {}
         for path, info in found.items():
             name = PurePosixPath(path.removeprefix(self.root).lstrip("/"))
-            if not path.startswith(f"{self.root}/") or not _kept(Path(name)):
+            if not path.startswith(f"{self.root}/") or not is_result(Path(name)):
                 continue
             if ".." in name.parts:
                 raise WhatwhereError(f"{self.url} holds {path!r}, which leads out of it; remove that object.")
@@ -205,7 +149,9 @@ class _Mirror:
     def _here(self) -> dict[str, str]:
         """The version of each local file."""
         found = self.directory.rglob("*")
-        return {p.relative_to(self.directory).as_posix(): _version_here(p) for p in found if p.is_file() and _kept(p)}
+        return {
+            p.relative_to(self.directory).as_posix(): _version_here(p) for p in found if p.is_file() and is_result(p)
+        }
 
     def _record(self, name: str) -> tuple[str, str] | None:
         """The versions there and here that were last in step; None if unknown, as when the record is damaged."""
@@ -244,9 +190,6 @@ class _Mirror:
                 advice = "Once it can be reached, the same command (with --resume for a training) goes on."
             reason = str(error).rstrip(".") or type(error).__name__
             raise WhatwhereError(f"{what}: {reason}. {kept}{advice}") from error
-
-
-_mirrors: list[_Mirror] = []
 
 
 def _file_system(scheme: str, url: str) -> Any:

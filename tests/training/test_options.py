@@ -1,0 +1,36 @@
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks import make_task
+from whatwhere.training.options import Options, planes
+from whatwhere.training.presets import PRESETS, preset
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_without_a_change_it_is_the_preset(name: str):
+    assert Options("number", name, device="cpu").config() == preset(name, make_task("number"))
+
+
+def test_each_option_changes_its_own_field():
+    options = Options("letter", "smoke", 5, heads=2, layers=3, rope_base=0, lr=0.5, batch=7, device="cpu", threads=1)
+    config = options.config(letters=10)
+    assert (config.seed, config.model.heads, config.model.layers, config.model.rope_base) == (5, 2, 3, None)
+    assert (config.schedule.peak, config.batch, config.threads) == (0.5, 7, 1)
+    assert config.model.vocab_size == make_task("letter", letters=10).vocab_size
+    closed = Options("letter", "smoke", close="2,4-5").config()
+    assert closed.model.closed_planes == ((2, 4, 5), (2, 4, 5))
+
+
+def test_planes_are_named_one_by_one_or_from_to():
+    assert planes("1-3,20,2") == (1, 2, 3, 20)
+
+
+@pytest.mark.parametrize("text", ["", "a", "0", "3-1", "1-", "-1", "1,,2", "1-99999999999"])
+def test_other_names_of_planes_are_refused(text: str):
+    with pytest.raises(WhatwhereError, match="planes are named by their IDs from 1, such as 1-8,20"):
+        planes(text)
+
+
+def test_a_plane_that_a_head_does_not_have_is_refused():
+    with pytest.raises(WhatwhereError, match="closed_planes names plane 65"):
+        Options("number", close="65").config()
