@@ -54,8 +54,8 @@ def check(found: object, content: bytes, what: str, place: str, owner: str = "")
         )
     if owner and parts[2] not in (owner, _NOBODY):
         raise WhatwhereError(
-            f"{what} belongs to another run or to other settings than the files beside it. Put the right one back, or "
-            "remove it and make it anew."
+            f"{what} belongs to another run or to other settings than the files beside it, or is another of them. Put "
+            "the right one back, or remove it and make it anew."
         )
 
 

@@ -49,9 +49,13 @@ def test_a_table_of_other_results_is_not_taken_for_ones_own(tmp_path: Path):
         results = Results(tmp_path / name)
         results.begin({"inputs": inputs})
         results.write("table", ROWS)
+    mine = Results(tmp_path / "mine")
+    (tmp_path / "mine" / "table.csv").rename(tmp_path / "mine" / "another.csv")
+    with pytest.raises(WhatwhereError, match="belongs to another run or to other settings"):
+        mine.read("another", Row)
     (tmp_path / "theirs" / "table.csv").rename(tmp_path / "mine" / "table.csv")
     with pytest.raises(WhatwhereError, match="belongs to another run or to other settings"):
-        Results(tmp_path / "mine").read("table", Row)
+        mine.read("table", Row)
 
 
 def test_results_survive_moving_and_end_when_their_place_is_removed(tmp_path: Path):

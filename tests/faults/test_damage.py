@@ -19,7 +19,7 @@ from whatwhere.tasks import make_task
 from whatwhere.tasks.dataset import load_dataset
 
 MUTATIONS = 900 if LONG else 64
-REPORTS = 12 if LONG else 1
+REPORTS = 8 if LONG else 1
 SPLITS = 100 if LONG else 16
 
 READ_BY: dict[str, tuple[str, ...]] = {

@@ -118,7 +118,7 @@ def measure(
             f"at least {least} inputs were expected, {INPUTS_PER_PAIR} for each hop class, and {inputs} arrived."
         )
     chosen = choose_input(model, None, None, seed) if shown is None else shown
-    flow(model, task, chosen).save(results.directory / "flow.json", results.owner)
+    flow(model, task, chosen).save(results.directory / "flow.json", results.owner("flow"))
     batch = task.sample(inputs, seed=seed)
     if not results.has("pointers"):
         _watch(model, task, batch, results, seed, progress)

@@ -97,16 +97,17 @@ class Results:
     def _settings_path(self) -> Path:
         return self.directory / "settings.json"
 
-    @property
-    def owner(self) -> str:
-        """What the results are sealed with: a name for their settings, so that others' are not taken for them.
+    def owner(self, name: str) -> str:
+        """What a result of this name is sealed with, so that another's, or another table, is not taken for it.
 
         Tables that stand alone, without settings, have no owner.
 
         Raises:
             WhatwhereError: the settings are damaged, or gone since the work began.
         """
-        return seal.owner(self.settings()) if self._begun or self._settings_path.is_file() else ""
+        if not (self._begun or self._settings_path.is_file()):
+            return ""
+        return seal.owner({"settings": self.settings(), "name": name})
 
     def has(self, table: str) -> bool:
         """Whether a table is there.
@@ -122,7 +123,7 @@ class Results:
     def write(self, table: str, rows: Sequence[Row]) -> None:
         """Writes a table, one line for each row; there must be at least one."""
         columns = [field.name for field in fields(rows[0])]
-        write_csv(self._path(table), columns, [astuple(row) for row in rows], self.owner)
+        write_csv(self._path(table), columns, [astuple(row) for row in rows], self.owner(table))
 
     def read(self, table: str, kind: type[Row]) -> list[Row]:
         """Reads a table back as rows of their type.
@@ -135,7 +136,7 @@ class Results:
         try:
             return [
                 kind(**{name: _value(row[name], of) for name, of in kinds.items()})
-                for row in read_csv(path, f"the table {table!r}", list(kinds), self.owner)
+                for row in read_csv(path, f"the table {table!r}", list(kinds), self.owner(table))
             ]
         except ValueError as error:
             if isinstance(error, WhatwhereError):

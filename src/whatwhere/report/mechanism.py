@@ -56,7 +56,7 @@ def read_tables(directory: Path) -> Tables:
     results = Results(directory)
     return Tables(
         settings=results.settings(),
-        flow=Flow.read(directory / "flow.json", results.owner),
+        flow=Flow.read(directory / "flow.json", results.owner("flow")),
         roles=results.read("roles", RoleShare),
         readout=results.read("readout", Readable),
         deliveries=results.read("deliveries", Delivery),
