@@ -68,8 +68,11 @@ def tiny(tmp_path: Path) -> Path:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="?")
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
     torch.manual_seed(0)
-    size = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(characters), bos_token_id=96, eos_token_id=97, **size))
+    config = LlamaConfig(
+        vocab_size=len(characters), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
+        bos_token_id=96, eos_token_id=97,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config)
     model.save_pretrained(tmp_path / "tiny")
     tokenizer.save_pretrained(tmp_path / "tiny")
     return tmp_path / "tiny"

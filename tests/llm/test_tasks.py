@@ -18,7 +18,9 @@ from whatwhere.tasks import make_task
 
 def scored(output: ModelOutput, answer: str = "k7") -> Score:
     score = reading("one_hop_letter", 32)
-    return asyncio.run(score(SimpleNamespace(output=output), Target(answer)))  # pyright: ignore[reportArgumentType]
+    made = asyncio.run(score(SimpleNamespace(output=output), Target(answer)))  # pyright: ignore[reportArgumentType]
+    assert made is not None
+    return made
 
 
 def output(text: str, stop: str = "stop", tokens: int = 2, thought: int | None = 0) -> ModelOutput:

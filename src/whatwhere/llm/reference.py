@@ -24,7 +24,6 @@ SOLVERS = ("perfect", "guess", "counter")
 NOISE = 0.04
 
 
-@modelapi(name="reference")
 class ReferenceSolver(ModelAPI):
     """One of :data:`SOLVERS`.
 
@@ -81,6 +80,12 @@ class ReferenceSolver(ModelAPI):
     def _random(self, sequence: str) -> np.random.Generator:
         digest = hashlib.sha256(f"{self.model_name} {self.seed} {sequence}".encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+
+@modelapi(name="reference")
+def reference() -> type[ModelAPI]:
+    """The provider ``reference/NAME``."""
+    return ReferenceSolver
 
 
 def replied(model: str, sequence: str, answer: str) -> ModelOutput:

@@ -18,7 +18,6 @@ from whatwhere.llm.reference import replied
 from whatwhere.zoo.load import load
 
 
-@modelapi(name="whatwhere")
 class TrainedModel(ModelAPI):
     """A trained model.
 
@@ -53,3 +52,9 @@ class TrainedModel(ModelAPI):
         sequence = asked_sequence(input[-1].text)
         answer = self.model.predict(self.task.encode(sequence)[None])
         return replied(self.model_name, sequence, self.task.decode(np.asarray(answer)))
+
+
+@modelapi(name="whatwhere")
+def trained() -> type[ModelAPI]:
+    """The provider ``whatwhere/NAME``."""
+    return TrainedModel
