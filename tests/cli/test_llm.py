@@ -21,9 +21,14 @@ pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event l
 
 
 @pytest.fixture(autouse=True)
-def private_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def private_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "inspect-data"))
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def tidy() -> Iterator[None]:
+    """What inspect-ai's event loop leaves open must not surface in somebody else's test."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -47,6 +52,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tidy")
 def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "--model", "reference/perfect", "--sizes", "16,100", "--runs", "1,2", "--examples", "3")
     first = command(*words)
@@ -75,7 +81,7 @@ def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path, monkeypa
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "tidy")
 def test_our_own_models_answer_the_multi_hop_task_they_were_trained_on() -> None:
     result = command("run", "--model", "whatwhere/letter", "--sizes", "16", "--runs", "1", "--examples", "8", "--json")
     assert result.exit_code == 0, result.output
@@ -83,7 +89,7 @@ def test_our_own_models_answer_the_multi_hop_task_they_were_trained_on() -> None
     assert (row["task"], row["mean"], row["samples"]) == ("multi_hop_letter", 1.0, 8)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "tidy")
 def test_the_screening_comes_first_and_stops_a_model_that_fails() -> None:
     result = command("run", "--model", "reference/guess", "--sizes", "12,16,100", "--runs", "1,2", "--examples", "3",
                      "--screen", "--json")  # fmt: skip

@@ -68,7 +68,7 @@ def test_json_has_no_undefined_numbers(capsys: pytest.CaptureFixture[str]):
 def test_the_limits_of_the_machine_end_with_one_message(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def fail() -> None:
+    def fail(_: object) -> None:
         raise error
 
     monkeypatch.setattr(cli, "app", fail)
@@ -78,7 +78,7 @@ def test_the_limits_of_the_machine_end_with_one_message(
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
-    def fail() -> None:
+    def fail(_: object) -> None:
         raise RuntimeError("shapes do not match")
 
     monkeypatch.setattr(cli, "app", fail)
@@ -89,7 +89,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
 def test_warnings_of_ours_read_like_notes_and_others_as_python_writes_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def warn() -> None:
+    def warn(_: object) -> None:
         warnings.warn("a model was damaged", WhatwhereWarning, stacklevel=1)
         warnings.warn("old", DeprecationWarning, stacklevel=1)
 

@@ -92,7 +92,7 @@ def test_an_interruption_says_how_to_go_on_and_it_does(toy_stages: list[str], tm
 def test_a_wrong_stage_is_refused(tmp_path: Path) -> None:
     result = command("reproduce", "--out", str(tmp_path), "--only", "dance")
     assert isinstance(result.exception, WhatwhereError)
-    assert "easy, hard, figures" in str(result.exception)
+    assert "easy, hard, draw-theory" in str(result.exception)
 
 
 def test_impossible_plans_are_refused(tmp_path: Path) -> None:

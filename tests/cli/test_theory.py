@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
+from whatwhere.storage import read_json
 from whatwhere.theory import verification
 from whatwhere.theory.check import Check
 
@@ -50,7 +51,7 @@ def test_out_holds_the_figures_and_what_json_prints(few_checks, tmp_path: Path):
     printed = json.loads(result.stdout)
     assert printed["checks"][0]["passed"] is True
     assert {"inverse_temperatures", "index_discrepancy", "retrieval_discrepancy"} <= set(printed)
-    assert json.loads((tmp_path / "new" / "theory.json").read_text()) == printed
+    assert read_json(tmp_path / "new" / "theory.json", "what was written") == printed
     names = {path.name for path in (tmp_path / "new").iterdir()}
     for stem in ("figure-4a-geometry", "figure-5a-discrepancy", "margin-map"):
         assert {f"{stem}.pdf", f"{stem}.png", f"{stem}.csv"} <= names

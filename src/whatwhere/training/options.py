@@ -73,8 +73,8 @@ def planes(text: str) -> tuple[int, ...]:
     chosen: set[int] = set()
     try:
         for word in text.split(","):
-            first, _, last = word.partition("-")
-            ends = int(first), int(last or first)
+            first, dash, last = word.partition("-")
+            ends = int(first), int(last if dash else first)
             if not 0 < ends[0] <= ends[1] <= _MOST_PLANES:
                 raise ValueError(word)
             chosen |= set(range(ends[0], ends[1] + 1))
