@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,7 @@ def test_a_stage_without_what_it_needs_is_refused(toy: Toy) -> None:
 def test_a_damaged_record_is_explained(toy: Toy) -> None:
     toy.run(toy.work())
     (toy.directory / "stages" / "make-one.json").write_text('{"colour": "red"}')
-    with pytest.raises(WhatwhereError, match="is not the record of a stage"):
+    with pytest.raises(WhatwhereError, match=r"the record of a stage at .* has the unknown field 'colour'"):
         toy.run(toy.work())
 
 
@@ -171,3 +172,22 @@ def test_changed_weights_are_noticed_by_their_checksum(tmp_path: Path) -> None:
         save_tensors(path, {"a": np.full(4, value)})
         Work([stage], tmp_path).run([stage], lambda _, event: events.append(event))
     assert events == ["begun", "done", "kept", "begun", "done"]
+
+
+def test_a_damaged_time_is_explained(toy: Toy) -> None:
+    toy.run(toy.work())
+    (toy.directory / "stages" / "elapsed.json").write_text('{"seconds": "many"}')
+    with pytest.raises(WhatwhereError, match="should tell seconds, and 'many' stands there; remove it"):
+        _ = toy.work().elapsed
+
+
+def test_a_directory_removed_while_a_stage_works_does_not_come_back(tmp_path: Path) -> None:
+    directory = tmp_path / "work"
+
+    def run(_: Path, __: object) -> None:
+        shutil.rmtree(directory)
+
+    work = Work([Stage("sweep-up", "sweeps up", (), ("*.csv",), {}, run)], directory)
+    with pytest.raises(WhatwhereError, match="was removed while the stage sweep-up was at work there"):
+        work.run(list(work.stages.values()))
+    assert not directory.exists()

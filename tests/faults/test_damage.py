@@ -15,10 +15,14 @@ from damage import WAYS
 from harness import LONG, command, copy, no_figures, reader
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.experiments.stage import Stage
+from whatwhere.experiments.stages import Work
+from whatwhere.storage import write_csv
 from whatwhere.tasks import make_task
 from whatwhere.tasks.dataset import load_dataset
 
 MUTATIONS = 900 if LONG else 64
+RECORDS = 50 if LONG else 16
 REPORTS = 8 if LONG else 1
 SPLITS = 100 if LONG else 16
 
@@ -124,6 +128,38 @@ def test_a_report_of_damaged_results_is_drawn_or_refused(
         assert ended.is_clear(), (path, way, ended.err)
         refused += ended.code == 2
     record_property("figure", f"reports of damaged results: {REPORTS} mutations: {refused} refused")
+
+
+def test_a_damaged_record_of_a_stage_is_noticed_or_harmless(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+):
+    def stage(name: str, *needs: str) -> Stage:
+        def run(directory: Path, _: object) -> None:
+            write_csv(directory / f"{name}.csv", ["name"], [[name]])
+
+        return Stage(name, name, needs, (f"{name}.csv",), {"size": 1}, run)
+
+    def results(directory: Path) -> list[str]:
+        work = Work([stage("first"), stage("second", "first")], directory)
+        work.run(list(work.stages.values()))
+        return [path.read_text() for path in sorted(directory.glob("*.csv"))]
+
+    rng, refused = random.Random(1), 0
+    for name in ("whole", "another"):
+        results(tmp_path / name)
+    expected = results(tmp_path / "whole")
+    for number in range(RECORDS):
+        directory = copy(tmp_path / "whole", tmp_path / "damaged")
+        path = rng.choice(sorted((directory / "stages").iterdir()))
+        way = list(WAYS)[number % len(WAYS)]
+        WAYS[way](path, rng, tmp_path / "another" / "stages" / path.name)
+        try:
+            assert results(directory) == expected, f"{path.name} {way}"
+        except WhatwhereError:
+            refused += 1
+    record_property(
+        "figure", f"damaged records of stages: {RECORDS} mutations: {refused} refused, the rest same result"
+    )
 
 
 def test_a_damaged_dataset_is_noticed_or_harmless(tmp_path: Path, record_property: Callable[[str, object], None]):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.experiments.stage import Alone, Crew, Observer, Record, Stage
+from whatwhere.records import from_json
 from whatwhere.storage import read_json, remove_file, write_json
 
 
@@ -102,13 +103,17 @@ class Work:
             return crew.wait()
         finally:
             passed = self.elapsed + time.perf_counter() - since
-            write_json(self._elapsed_path, {"seconds": passed})
+            if self._elapsed_path.parent.is_dir():  # a directory that was removed meanwhile does not come back
+                write_json(self._elapsed_path, {"seconds": passed})
 
     @property
     def elapsed(self) -> float:
         """Seconds in which stages were at work here, over all sittings; those side by side count once."""
         path = self._elapsed_path
-        return float(read_json(path, "the time that passed").get("seconds", 0.0)) if path.is_file() else 0.0
+        found = read_json(path, "the time that passed").get("seconds") if path.is_file() else 0.0
+        if not isinstance(found, int | float):
+            raise WhatwhereError(f"{path} should tell seconds, and {found!r:.80} stands there; remove it.")
+        return float(found)
 
     @property
     def _elapsed_path(self) -> Path:
@@ -123,12 +128,8 @@ class Work:
         path = self._record_path(stage)
         if not path.is_file():
             return None
-        try:
-            return Record(**read_json(path, "the record of a stage"))
-        except TypeError as error:
-            raise WhatwhereError(
-                f"{path} is not the record of a stage ({error}); remove it to run the stage."
-            ) from error
+        record = from_json(Record, read_json(path, "the record of a stage"), f"the record of a stage at {path}")
+        return record if record.stage == stage.name else None  # that of another stage says nothing
 
     def _prepare(self, stage: Stage, record: Record | None, inputs: str) -> None:
         """Clears results that other inputs made or that were changed, and records the beginning."""
@@ -143,7 +144,10 @@ class Work:
         """Records what a stage left and how long it took, done or not."""
         stage = self.stages[name]
         record = self.record(stage)
-        assert record is not None
+        if record is None:
+            if done:
+                raise WhatwhereError(f"{self.directory} was removed while the stage {name} was at work there.")
+            return  # what ended it is told already
         size = sum(path.stat().st_size for path in self._files(stage))
         spent = record.seconds + time.perf_counter() - began
         results = self._results(stage) if done else None
