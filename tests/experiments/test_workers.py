@@ -34,7 +34,8 @@ def toys(kind: str = "well") -> list[Stage]:
             os.kill(os.getpid(), signal.SIGKILL)
         (directory / f"{name}.txt").write_text(f"{os.getpid()} {os.environ['OMP_NUM_THREADS']}")
         until = time.monotonic() + 60
-        while not (directory / f"{other}.txt").exists():  # ends only if both are at work at the same time
+        awaited = "nobody" if kind == "endless" else other
+        while not (directory / f"{awaited}.txt").exists():  # ends only if both are at work at the same time
             assert time.monotonic() < until
             time.sleep(0.01)
 
@@ -95,19 +96,20 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     (tmp_path / "toys.py").write_text(
         f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from pathlib import Path\nfrom functools import partial\nimport test_workers\n"
-        "if __name__ == '__main__':\n    test_workers.go(Path(sys.argv[1]), 'refused-not')\n"
+        "if __name__ == '__main__':\n    test_workers.go(Path(sys.argv[1]), 'endless')\n"
     )
     directory = tmp_path / "work"
-    directory.mkdir()
-    (directory / "meet-b.txt").mkdir()  # nobody can write this: the stage b fails only after a has begun
     parent = subprocess.Popen([sys.executable, tmp_path / "toys.py", directory])
-    until = time.monotonic() + 60
-    while not (directory / "meet-a.txt").exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    worker = int((directory / "meet-a.txt").read_text().split()[0])
-    parent.kill()
-    parent.wait()
+    try:
+        until = time.monotonic() + 60
+        seen = directory / "meet-a.txt"
+        while not (seen.exists() and seen.read_text()):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    finally:
+        parent.kill()
+        parent.wait()
+    worker = int(seen.read_text().split()[0])
     while _lives(worker):
         assert time.monotonic() < until
         time.sleep(0.05)
