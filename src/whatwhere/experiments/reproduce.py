@@ -36,9 +36,6 @@ from whatwhere.training.loop import train
 from whatwhere.training.run import Run
 from whatwhere.zoo.take import is_shipped, manifest, take
 
-_OF_THE_MACHINE = ("device", "threads", "precision")
-"""Fields of a training configuration in which a run may differ from what would be begun here today."""
-
 
 def computing_stages(plan: Plan) -> list[Stage]:
     """Everything but the report, in order; trainings first, as all else waits for them.
@@ -123,7 +120,7 @@ def _train_stage(place: _Place, config: TrainingConfig) -> Stage:
                 f"{run.directory} holds the shipped model, and a training was asked for. "
                 "Go on with --from-zoo if that is what you mean; otherwise choose another --out."
             )
-        if _decisive(run.config) != _decisive(config):
+        if run.config.decisive() != config.decisive():
             there = run.config
             raise WhatwhereError(
                 f"preset {config.preset!r} and seed {config.seed} were asked for, and {run.directory} holds another "
@@ -145,13 +142,9 @@ def _train_stage(place: _Place, config: TrainingConfig) -> Stage:
         measure_on_test_split(run)
 
     return Stage(
-        place.stage("train"), f"{place.title} trained", (), place.files(*_MODEL_FILES), _decisive(config), run,
+        place.stage("train"), f"{place.title} trained", (), place.files(*_MODEL_FILES), config.decisive(), run,
         costly=True, check=check,
     )  # fmt: skip
-
-
-def _decisive(config: TrainingConfig) -> dict[str, object]:
-    return {name: value for name, value in config.to_dict().items() if name not in _OF_THE_MACHINE}
 
 
 def _zoo_stage(place: _Place) -> Stage:
