@@ -265,19 +265,24 @@ def _print_outcome(plan: Plan, outcome: Outcome, directory: Path, results: Resul
 
 def _print_table(results: Results, model: str | None = None) -> None:
     from whatwhere.llm.screening import ScreeningRow
-    from whatwhere.llm.table import MEASURED, QUOTED, TableRow, shown
+    from whatwhere.llm.table import MEASURED, QUOTED, TableRow, mean_and_deviation
 
     rows = [row for row in results.read("table", TableRow) if model in (None, row.model)]
     for task in dict.fromkeys(row.task for row in rows if row.source == MEASURED):
         console.out.print(f"{task}: strict accuracy, mean (sd) over runs")
-        made = console.table("model", "size", "accuracy", "lenient", "no answer", "reasoned", "floor", left=("model",))
+        made = console.table("model", "size", "accuracy", "lenient", "none", "replies", "floor", left=("model",))
         for row in (row for row in rows if row.task == task):
             quoted = row.source == QUOTED
-            beside = ("", "", "") if quoted else (f"{row.lenient:.2f}", f"{row.no_answer:.2f}", f"{row.reasoned:.2f}")
-            made.add_row(row.model + " (quoted)" * quoted, str(row.size), shown(row), *beside, f"{row.floor:.3f}")
+            counts = f"{row.samples:.0f}" + (f"/{row.planned:.0f}" if row.samples < row.planned else "")
+            beside = ("", "", "") if quoted else (f"{row.lenient:.2f}", f"{row.no_answer:.2f}", counts)
+            name = row.model + " (quoted)" * quoted
+            made.add_row(name, str(row.size), mean_and_deviation(row), *beside, f"{row.floor:.3f}")
         console.out.print(made)
+    thinking = dict.fromkeys(row.model for row in rows if row.source == MEASURED and row.reasoned > 0)
+    for name in thinking:
+        console.out.print(f"{name} reasoned before some replies; the paper measured with reasoning off.", markup=False)
     for row in results.read("screening", ScreeningRow):
         if model in (None, row.model):
-            console.out.print(
-                f"{row.model}: {row.status}" + (f" ({row.why})" if row.why else ""), markup=False, soft_wrap=True
-            )
+            reason = f" ({row.why})" if row.why else ""
+            console.out.print(f"{row.model}: {row.status}{reason}", markup=False, soft_wrap=True)
+    console.remark("none: replies without an answer. floor: a guess that does not look at the window.")

@@ -222,9 +222,14 @@ def markdown(table: Sequence[TableRow], screening: Sequence[ScreeningRow]) -> st
     return "\n".join(parts) + "\n"
 
 
+def mean_and_deviation(row: TableRow) -> str:
+    """The accuracy as the paper prints it; a single run has no deviation."""
+    return f"{row.mean:.2f}" + ("" if isnan(row.sd) else f" ({row.sd:.2f})")
+
+
 def shown(row: TableRow) -> str:
-    """A cell of the table for people, as the paper prints it; partial results are marked with their counts."""
-    text = f"{row.mean:.2f}" + ("" if isnan(row.sd) else f" ({row.sd:.2f})")
+    """A cell of the table for people; partial results are marked with their counts."""
+    text = mean_and_deviation(row)
     if row.source == MEASURED and row.samples < row.planned:
         text += f" [{row.samples:.0f}/{row.planned:.0f}, {row.runs} run{'s' * (row.runs > 1)}]"
     elif row.source == MEASURED and row.runs == 1:

@@ -59,10 +59,14 @@ def draw_accuracy(results: Results) -> list[Path]:
 
 
 def draw_profile(results: Results) -> list[Path]:
-    """Accuracy against the distance of the answer, for each measured model: a row per task, a line per size."""
+    """Accuracy against the distance of the answer, for each measured model: a row per task, a line per size.
+
+    Where there are one-hop tasks they alone are shown: with several hops the answer's distance is not that of a hop.
+    """
     from matplotlib import colormaps, pyplot
 
-    rows = results.read("profile", ProfileRow)
+    everything = results.read("profile", ProfileRow)
+    rows = [row for row in everything if row.task.startswith("one_hop")] or everything
     tasks = sorted(dict.fromkeys(row.task for row in rows), key=_task_order)
     models = list(dict.fromkeys(row.model for row in rows))
     sizes = sorted({row.size for row in rows})
@@ -87,6 +91,7 @@ def draw_profile(results: Results) -> list[Path]:
                                   linewidth=1, label=str(size))  # fmt: skip
                         axes.fill_between(x, [row.low for row in here], [row.high for row in here],
                                           color=colours[size], alpha=0.12, linewidth=0)  # fmt: skip
+                axes.set_visible(axes.has_data())
                 axes.set_title(f"{model}\n{_title(task)}", fontsize=8)
                 axes.set_ylim(-0.03, 1.05)
                 axes.set_xlabel("distance of the answer (tokens)")
