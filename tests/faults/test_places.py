@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from harness import TASK, Zygote, command, copy, reader
+from harness import TASK, Zygote, command, copy, no_figures, reader
 from test_kills import tree
 
 from whatwhere.training.run import Run
@@ -157,9 +157,10 @@ def test_a_run_that_two_processes_begin_belongs_to_one(tmp_path: Path, monkeypat
 def test_a_moved_run_keeps_its_results(finished: Path, tmp_path: Path, record_property: Callable[[str, object], None]):
     run = copy(finished, tmp_path / "elsewhere" / "run")
     written = {path: path.stat().st_mtime_ns for path in run.rglob("*.csv")}
-    for name in ("mechanism", "geometry", "length", "score"):
-        ended = command(*reader(name, run))
-        assert ended.code == 0, ended.err
+    with no_figures():
+        for name in ("mechanism", "geometry", "length", "score"):
+            ended = command(*reader(name, run))
+            assert ended.code == 0, ended.err
     assert {path: path.stat().st_mtime_ns for path in written if path.name != "breaks.csv"} == {
         path: at for path, at in written.items() if path.name != "breaks.csv"
     }
