@@ -12,13 +12,10 @@ import time
 from collections.abc import Callable
 
 import torch
-from torch.nn import functional
 
+from benchmarks.bench_training import our_step
 from benchmarks.measure import Row, show
 from whatwhere.heads.scores import score
-from whatwhere.model.config import ModelConfig
-from whatwhere.model.dropout import Dropout
-from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.trace import LayerTrace, Trace
 
@@ -74,32 +71,10 @@ def grow(tokens: int) -> None:
     print(peak() - before)
 
 
-def masks_share() -> tuple[float, float]:
-    """Seconds of a step, and of drawing all its dropout masks, which every process of a group does in full."""
-    model = GPTJ(ModelConfig(vocab_size=136))
-    dropout = Dropout(torch.Generator().manual_seed(0))
-    tokens = torch.randint(0, 136, (BATCH, 17))
-    optimiser = torch.optim.AdamW(model.parameters(), fused=True)
-
-    def step() -> None:
-        functional.cross_entropy(model.answer_logits(tokens, dropout), tokens[:, 0]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
-
-    def masks() -> None:
-        for _ in range(13):
-            dropout.mask(0.1, (BATCH, 17, 128))
-
-    return work(step, 5), work(masks, 5)
-
-
 def main() -> None:
     torch.set_num_threads(1)
-    step, masks = masks_share()
-    rows = [
-        Row(f"steps of the paper's model per second of one core, batch {BATCH}, float32", 1 / step, "/s"),
-        Row("share of a step that goes into dropout masks (not divided among processes)", masks / step, ""),
-    ]
+    step = work(our_step(BATCH, torch.float32), 5)
+    rows = [Row(f"steps of the paper's model per second of one core, batch {BATCH}, float32", 1 / step, "/s")]
     for tokens in TOKENS:
         traced = layer(tokens)
         rows.append(Row(f"one head, one query, {tokens} tokens: seconds of one core", work(lambda: score(traced)), "s"))  # noqa: B023

@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+_REST = 0.02
+"""Seconds between two functions: idle threads of the one before still turn on a core for some milliseconds."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -27,6 +30,7 @@ def seconds(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
         function()  # warm up
     for _ in range(repeats):
         for i, function in enumerate(functions):
+            time.sleep(_REST)
             start = time.perf_counter()
             function()
             best[i] = min(best[i], time.perf_counter() - start)

@@ -8,16 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import distributed
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import weights_of
-from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.training import distributed as ours
-from whatwhere.training import loop
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.distributed import ALONE, OtherEnded, Processes
 from whatwhere.training.interrupt import Interrupted
@@ -92,37 +88,20 @@ def test_a_mistake_ends_all_processes_and_is_told_once(tmp_path: Path):
     assert not (tmp_path / "run").exists()
 
 
-@given(count=st.integers(0, 500), size=st.integers(1, 40))
-def test_rows_are_dealt_out_evenly_and_once(count: int, size: int):
-    parts = [Processes(rank, size).rows(count) for rank in range(size)]
-    assert [row for part in parts for row in range(count)[part]] == list(range(count))
-    lengths = [part.stop - part.start for part in parts]
-    assert max(lengths) - min(lengths) <= 1
+def test_alone_there_is_nothing_to_add_or_to_deal_out():
+    gradients = [torch.ones(2, 3)]
+    ALONE.sum_gradients(gradients)
+    assert torch.equal(gradients[0], torch.ones(2, 3))
+    assert ALONE.rows(7) == range(7)
+    assert [Processes(rank, 3).rows(7) for rank in range(3)] == [range(2), range(2, 4), range(4, 7)]
 
 
-def test_every_process_drops_what_one_process_would_have_dropped_in_its_rows():
-    shapes = [(10, 3, 4), (10, 2, 5, 5)]
-    generators = [torch.Generator().manual_seed(1) for _ in range(4)]
-    whole = [Dropout(generators[0]).mask(0.3, shape) for shape in shapes]
-    for rank in range(3):
-        processes = Processes(rank, 3)
-        rows = processes.rows(10)
-        dropout = processes.dropout(generators[rank + 1], 10)
-        for mask, shape in zip(whole, shapes, strict=True):
-            part = dropout.mask(0.3, (rows.stop - rows.start, *shape[1:]))
-            assert mask is not None
-            assert part is not None
-            assert torch.equal(part, mask[rows])
-        assert torch.equal(generators[rank + 1].get_state(), generators[0].get_state())
-    assert ALONE.dropout(generators[0], 10).mask(0.0, (10, 3)) is None
-
-
-def test_a_part_without_rows_has_a_gradient_of_nothing(run: Run):
-    training = loop._Training(run, lambda _: None)
-    tokens, answers = training._batch(0)
-    logits = training.model.answer_logits(tokens[:0], Processes(0, 2).dropout(training.generator, 1))
-    torch.nn.functional.cross_entropy(logits, answers[:0], reduction="sum").backward()
-    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in training.model.parameters())
+def test_gradients_are_summed_in_place(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(distributed, "all_reduce", lambda flat: flat.mul_(3))
+    gradients = [torch.ones(2, 3), torch.arange(4.0), torch.tensor(5.0)]
+    before = [gradient.clone() for gradient in gradients]
+    Processes(0, 3).sum_gradients(gradients)
+    assert all(torch.equal(after, 3 * one) for after, one in zip(gradients, before, strict=True))
 
 
 def test_processes_on_one_host_share_its_threads():

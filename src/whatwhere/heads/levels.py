@@ -11,7 +11,6 @@ head alone. A variant for comparison, and the measurement one would make by hand
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from jaxtyping import Float, Int
@@ -20,8 +19,9 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
-from whatwhere.memory import in_halves, threads_that_fit
+from whatwhere.memory import in_halves
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
+from whatwhere.threads import side_by_side
 
 TOKENS_AT_ONCE = 2**10
 """Tokens per forward pass: their activations fit the cache, and traces of long inputs stay small."""
@@ -71,17 +71,8 @@ def score_model(
     def in_blocks(block: Tensor) -> HeadScores:
         return in_halves(part, block, join_inputs)
 
-    cores = torch.get_num_threads()
     blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
-    together = threads_that_fit(min(cores, len(blocks)))
-    try:
-        if together == 1:
-            torch.set_num_threads(1)
-            return join_inputs([in_blocks(block) for block in blocks])
-        with ThreadPoolExecutor(together, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return join_inputs(list(pool.map(in_blocks, blocks)))
-    finally:
-        torch.set_num_threads(cores)  # part of the setting is shared by all threads
+    return join_inputs(side_by_side(in_blocks, blocks))
 
 
 def _score_token_swaps(

@@ -1,38 +1,74 @@
-"""Dropout whose randomness is an argument, at a tenth of the usual price.
+"""Dropout without a state: whether an entry is dropped follows from the seed, the step, the layer and its place.
 
-torch draws a Bernoulli variable per entry; here one 64-bit draw serves four entries, 16 bits each, so a rate is kept
-to 1/65536. All masks come from one generator whose state is part of a run, so a resumed run drops the same entries.
+torch draws from a generator, whose state a run would have to save and whose order binds the rows of a batch together.
+Here every entry has a random word of its own, made by scrambling its coordinates: so a resumed run drops the same
+entries, and so do two threads or processes that share a batch, whichever sequences each of them has, on any device.
+
+    word(place) = s(s(place + key) ^ other key),        dropped where word < rate * 2^32
+
+The place counts the entries of the whole batch's mask; the keys follow from the seed, the step and the mask's number.
+
+s mixes the 32 bits of a word by shifts and multiplications, in a way in which every bit of the input tips every bit of
+the output with a probability near one half (the constants are those of C. Wellons' ``lowbias32``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-_LEVELS = 1 << 16
+from whatwhere.model.kernels import kernels
+
+Words = TypeVar("Words", int, Tensor)
+_WORDS = 1 << 32
 
 
 class Dropout:
-    """Draws masks.
+    """Draws the masks of one step, one after the other.
 
     Args:
-        generator: the source of randomness, on the device where the masks are wanted.
+        seed: of the run.
+        step: whose masks they are.
+        first_row: place of the first given sequence in the batch.
+        device: where the masks are wanted.
     """
 
-    def __init__(self, generator: Generator) -> None:
-        self.generator = generator
+    def __init__(self, seed: int, step: int = 0, first_row: int = 0, device: str = "cpu") -> None:
+        self._of_step = _scramble(_scramble(_scramble(seed) + seed // _WORDS) + step)
+        self._first_row, self._device = first_row, device
+        self._drawn = 0
 
     def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
-        """A float mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped."""
-        dropped = round(rate * _LEVELS)
-        if dropped == 0:
+        """A float mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped.
+
+        Args:
+            rate: the probability, below 1.
+            shape: sequences first.
+        """
+        keys = (_scramble(self._of_step + self._drawn), _scramble(self._of_step + self._drawn + 1))
+        self._drawn += 2
+        threshold = round(rate * _WORDS)
+        if threshold == 0:
             return None
-        entries = math.prod(shape)
-        draws = torch.empty((entries + 3) // 4, dtype=torch.int64, device=self.generator.device)
-        draws.random_(-(1 << 63), (1 << 63) - 1, generator=self.generator)
-        bits = draws.view(torch.int16)[:entries].view(*shape)
-        kept = bits >= dropped - _LEVELS // 2
-        return kept.to(torch.float32).mul_(_LEVELS / (_LEVELS - dropped))
+        count, first = math.prod(shape), self._first_row * math.prod(shape[1:])
+        kept = _WORDS / (_WORDS - threshold)
+        library = kernels().library if self._device == "cpu" else None
+        if library is not None:
+            mask = torch.empty(*shape)
+            library.dropout_mask(*keys, first, count, threshold, kept, mask.data_ptr())
+            return mask
+        places = torch.arange(first, first + count, device=self._device)
+        words = _scramble(_scramble(places + keys[0]) ^ keys[1])
+        return (words >= threshold).float().mul_(kept).view(*shape)
+
+
+def _scramble(words: Words) -> Words:
+    """``scramble`` of ``block.c``; torch lacks arithmetic of 32 bits without sign, so it is done in more and cut."""
+    words = words & (_WORDS - 1)
+    words = ((words ^ (words >> 16)) * 0x7FEB352D) & (_WORDS - 1)
+    words = ((words ^ (words >> 15)) * 0x846CA68B) & (_WORDS - 1)
+    return words ^ (words >> 16)

@@ -1,44 +1,38 @@
-"""One block of :mod:`whatwhere.model.gptj` with its gradient written out: the training path on a CPU.
+"""One block of :mod:`whatwhere.model.gptj` with its gradient written out: the path of short inputs on a CPU.
 
-The plain block and this one compute the same numbers (a test holds them together). Written out, the gradient of
-queries, keys, values and MLP lands in one buffer without the copies that splitting and joining cost, the rotation
-happens in place, and each large matrix product is one call:
+The plain block and this one compute the same numbers (tests hold them together). Between the matrix products, which are
+torch's, each stretch of the block is one pass over its rows in compiled code (``block.c``):
 
-    y = norm(x)             z = y W_in^T = [q | k | v | m]      q, k <- R q, R k (in place)
-    A = drop(softmax(scale q k^T + causal))                     u = [A v | gelu(m + b)]
+    y = norm(x)             z = y W_in^T = [q | k | v | m]
+    A = drop(softmax(scale (R q)(R k)^T, causal))               u = [A v | gelu(m + b)]
     out = x + drop(u W_out^T + b_out)
 
 The gradient runs the same lines backwards. A rotation is undone by its transpose, which is the turn by minus the angle;
-for queries the tables also carry the gates of the planes, and the transpose carries them too.
+for queries the tables also carry the gates of the planes, and the transpose carries them too. Turned queries and keys
+are not kept: turning them again is cheaper than fetching them.
 
-The large products may be made in bfloat16, which some CPUs do more than twice as fast; their sums are kept in float32,
-and so is everything else (attention, activation, normalisation, the residual stream).
+The large products may be made in bfloat16, which some CPUs do more than twice as fast; then y, z, u and their gradients
+are kept as bfloat16, and all else, the sums of the products included, stays in float32.
 """
 
 from __future__ import annotations
 
+from ctypes import CDLL, byref
 from typing import Any
 
 import torch
 from torch import Tensor
 
-_gelu = torch.ops.aten.gelu
-_gelu_backward = torch.ops.aten.gelu_backward
-_softmax_backward = torch.ops.aten._softmax_backward_data
+from whatwhere.model.kernels import Shape, kernels
+
+_LONGEST = 128
+"""Tokens above which attention weighs more than the rest, and torch's own, which goes in tiles, is faster."""
 
 
-def _turn_in_place(x: Tensor, by: Tensor, back: bool = False) -> None:
-    """Rotates ``x`` [batch, head, seq, d_head] where it lies; ``back`` applies the transpose."""
-    cos, sin = by  # [seq, plane]
-    planes = cos.shape[-1]
-    first, second = x[..., :planes], x[..., planes : 2 * planes]
-    crossed = first * sin
-    if back:
-        first.mul_(cos).addcmul_(second, sin)
-        second.mul_(cos).sub_(crossed)
-    else:
-        first.mul_(cos).addcmul_(second, sin, value=-1)
-        second.mul_(cos).add_(crossed)
+def serves(x: Tensor) -> bool:
+    """Whether the compiled path takes this input [batch, seq, d_model]."""
+    short = x.shape[1] <= _LONGEST
+    return short and x.device.type == "cpu" and x.dtype == torch.float32 and kernels().library is not None
 
 
 class FusedBlock(torch.autograd.Function):
@@ -58,82 +52,75 @@ class FusedBlock(torch.autograd.Function):
         key_turn: Tensor,
         attention_mask: Tensor | None,
         output_mask: Tensor | None,
-        shape: tuple[int, float, float],
-        product: torch.dtype | None,
+        constants: tuple[int, float, float],
+        product: torch.dtype,
     ) -> Tensor:
-        """The residual stream after the block; ``product`` is the precision of the large products (None: that of x)."""
-        heads, scale, epsilon = shape
-        product = product or x.dtype
+        """The residual stream after the block.
+
+        ``constants`` are the heads, the scale of the logits and the epsilon of the norm; ``product`` is the precision
+        of the large products.
+        """
+        heads, scale, epsilon = constants
         batch, seq, d = x.shape
-        y, mean, inverse_std = torch.native_layer_norm(x, (d,), norm_weight, norm_bias, epsilon)
-        y, into, back = y.view(-1, d).to(product), w_in.to(product), w_out.to(product)
-        z = (y @ into.t()).to(x.dtype)  # [batch * seq, 3 d + d_mlp]
-        q, k, v = _heads(z, batch, seq, d, heads)  # views into z, [batch, head, seq, d_head]
-        _turn_in_place(q, query_turn)
-        _turn_in_place(k, key_turn)
-        hidden = z[:, 3 * d :].add_(b_mlp)
-        causal = torch.full((seq, seq), -torch.inf, dtype=x.dtype).triu_(1)
-        weights = torch.softmax((q @ k.mT).mul_(scale).add_(causal), -1)
-        dropped = weights if attention_mask is None else weights * attention_mask
-        u = torch.empty(batch * seq, w_out.shape[1], dtype=x.dtype)
-        _heads(u, batch, seq, d, heads)[0].copy_(dropped @ v)
-        _gelu.out(hidden, approximate="tanh", out=u[:, d:])
-        u = u.to(product)
-        out = (u @ back.t()).to(x.dtype).add_(b_out).view_as(x)
-        if output_mask is not None:
-            out.mul_(output_mask)
+        rows, inner, planes = batch * seq, len(b_mlp), query_turn.shape[-1]
+        shape = Shape(batch, seq, heads, d, inner, planes, product == torch.bfloat16, scale, epsilon)
+        run, about = _library(), byref(shape)
+        x, query_turn, key_turn = x.contiguous(), query_turn.contiguous(), key_turn.contiguous()
+        into, back = w_in.to(product), w_out.to(product)
+        scratch = torch.empty(3 * seq * d + d + inner)
+
+        y, mean, inverse_std = torch.empty(rows, d, dtype=product), torch.empty(rows), torch.empty(rows)
+        run.norm_forward(about, *_at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
+        z = y @ into.t()  # [rows, 3 d + d_mlp]
+        u, weights = torch.empty(rows, d + inner, dtype=product), torch.empty(batch, heads, seq, seq)
+        run.mix_forward(about, *_at(z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch))
+        written, out = u @ back.t(), torch.empty_like(x)  # [rows, d], [batch, seq, d]
+        run.residual_forward(about, *_at(x, written, b_out, output_mask, out, scratch))
+
         ctx.save_for_backward(
-            x, norm_weight, norm_bias, into, back, query_turn, key_turn, attention_mask, output_mask,
-            y, mean, inverse_std, z, weights, dropped, u,
+            x, norm_weight, into, b_mlp, back, query_turn, key_turn, attention_mask, output_mask,
+            y, mean, inverse_std, z, weights, u,
         )  # fmt: skip
         ctx.shape = shape
-        return out.add_(x)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
         (
-            x, norm_weight, norm_bias, into, back, query_turn, key_turn, attention_mask, output_mask,
-            y, mean, inverse_std, z, weights, dropped, u,
+            x, norm_weight, into, b_mlp, back, query_turn, key_turn, attention_mask, output_mask,
+            y, mean, inverse_std, z, weights, u,
         ) = ctx.saved_tensors  # fmt: skip
-        heads, scale, _ = ctx.shape
-        batch, seq, d = x.shape
+        run, about = _library(), byref(ctx.shape)
+        seq, d, inner = x.shape[1], x.shape[2], len(b_mlp)
         grad = grads[0].contiguous()
-        grad_out = (grad if output_mask is None else grad * output_mask).view(-1, d)
-        grad_b_out = grad_out.sum(0)
-        grad_out = grad_out.to(u.dtype)
-        grad_w_out = (grad_out.t() @ u).to(x.dtype)
-        grad_u = (grad_out @ back).to(x.dtype)  # [batch * seq, d + d_mlp]
+        scratch = torch.empty(6 * seq * d + d + 2 * inner + seq)
 
-        grad_z = torch.empty_like(z)
-        grad_hidden = grad_z[:, 3 * d :]
-        _gelu_backward.grad_input(grad_u[:, d:], z[:, 3 * d :], approximate="tanh", grad_input=grad_hidden)
-        q, k, v = _heads(z, batch, seq, d, heads)
-        grad_q, grad_k, grad_v = _heads(grad_z, batch, seq, d, heads)
-        grad_attended = _heads(grad_u, batch, seq, d, heads)[0]  # [batch, head, seq, d_head]
-        grad_v.copy_(dropped.mT @ grad_attended)
-        grad_weights = grad_attended @ v.mT
-        if attention_mask is not None:
-            grad_weights.mul_(attention_mask)
-        grad_scores = _softmax_backward(grad_weights, weights, -1, weights.dtype).mul_(scale)
-        grad_q.copy_(grad_scores @ k)
-        grad_k.copy_(grad_scores.mT @ q)
-        _turn_in_place(grad_q, query_turn, back=True)
-        _turn_in_place(grad_k, key_turn, back=True)
+        grad_written, grad_b_out = torch.empty_like(y), torch.zeros(d)
+        run.residual_backward(about, *_at(grad, output_mask, grad_written, grad_b_out, scratch))
+        grad_w_out = (grad_written.t() @ u).float()
+        grad_u = grad_written @ back  # [rows, d + d_mlp]
 
-        grad_b_mlp = grad_hidden.sum(0)
-        grad_z = grad_z.to(y.dtype)
-        grad_w_in = (grad_z.t() @ y).to(x.dtype)
-        grad_y = (grad_z @ into).to(x.dtype).view_as(x)
-        grad_x, grad_norm_weight, grad_norm_bias = torch.ops.aten.native_layer_norm_backward(
-            grad_y, x, [d], mean, inverse_std, norm_weight, norm_bias, [True, True, True]
-        )
-        grad_x.add_(grad)
+        grad_z, grad_b_mlp = torch.empty_like(z), torch.zeros(inner)
+        places = (grad_u, z, b_mlp, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, scratch)
+        run.mix_backward(about, *_at(*places))
+        grad_w_in = (grad_z.t() @ y).float()
+        grad_y = grad_z @ into  # [rows, d]
+
+        grad_x, grad_norm_weight, grad_norm_bias = torch.empty_like(x), torch.zeros(d), torch.zeros(d)
+        places = (grad_y, x, mean, inverse_std, norm_weight, grad, grad_x, grad_norm_weight, grad_norm_bias, scratch)
+        run.norm_backward(about, *_at(*places))
         parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_b_out)
         return (grad_x, *parameters, None, None, None, None, None, None)
 
 
-def _heads(z: Tensor, batch: int, seq: int, d: int, heads: int) -> tuple[Tensor, ...]:
-    """Views of the leading groups of ``d`` columns, each as [batch, head, seq, d_head]: q, k and v of ``z``."""
-    groups = min(3, z.shape[1] // d)
-    return tuple(z[:, i * d : (i + 1) * d].view(batch, seq, heads, d // heads).transpose(1, 2) for i in range(groups))
+def _library() -> CDLL:
+    library = kernels().library
+    assert library is not None, "serves() is asked first"
+    return library
+
+
+def _at(*tensors: Tensor | None) -> list[int | None]:
+    """Where dense tensors lie in memory; compiled code believes what it is told, so this is the place to check."""
+    assert all(tensor is None or tensor.is_contiguous() for tensor in tensors)
+    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]

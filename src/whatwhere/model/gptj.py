@@ -32,9 +32,10 @@ from whatwhere import memory
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.config import ModelConfig
 from whatwhere.model.dropout import Dropout
-from whatwhere.model.fused import FusedBlock
+from whatwhere.model.fused import FusedBlock, serves
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.trace import LayerTrace, Tokens, Trace, choose
+from whatwhere.threads import side_by_side
 
 if TYPE_CHECKING:
     from transformers import GPTJForCausalLM
@@ -44,10 +45,8 @@ if TYPE_CHECKING:
 NORM_EPSILON = 1e-5
 Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch kept head d_head"]]
 """A change of what the heads of one layer attended to, before it is written to the residual stream."""
-_CELLS_AT_ONCE = 1 << 24
-"""How many activations of one layer prediction holds at a time (64 MB); longer inputs go in smaller batches."""
-
-
+_CELLS_AT_ONCE = 1 << 20
+"""How many activations of one layer prediction holds at a time on each core, about what its cache does."""
 _MODULE = 1 << 14
 """What the objects of one layer take beside its weights, in bytes."""
 
@@ -65,8 +64,8 @@ class Block(nn.Module):
         self.sizes = (d, d, d, inner)
         self.scale = 1 / math.sqrt(config.d_head)
         self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
-        self.product: torch.dtype | None = None
-        """Precision of the large products while training on a CPU, by default that of the weights."""
+        self.product = torch.float32
+        """Precision of the large products while training on a CPU."""
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
         self.w_in = nn.Parameter(torch.empty(3 * d + inner, d))
         self.b_mlp = nn.Parameter(torch.zeros(inner))
@@ -101,21 +100,21 @@ class Block(nn.Module):
         at_queries = x[:, -kept:]
         attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
         output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
-        if x.device.type == "cpu" and not last_only and edit is None and torch.is_grad_enabled():
+        if serves(x) and not last_only and edit is None:
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
-            shape = (self.heads, self.scale, NORM_EPSILON)
-            masks = (attention_mask, output_mask)
-            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, shape, self.product)
+            constants = (self.heads, self.scale, NORM_EPSILON)
+            masks, product = (attention_mask, output_mask), self.product if torch.is_grad_enabled() else torch.float32
+            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product)
             assert isinstance(fused, Tensor)
             return fused
 
-        w_attention, w_mlp = self.w_in.split((3 * d, self.sizes[-1]))
+        w_query, w_key_value, w_mlp = self.w_in.split((d, 2 * d, self.sizes[-1]))
         w_attended, w_hidden = self.w_out.split((d, self.sizes[-1]), 1)
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
-        queries, keys, values = (self.split_heads(part) for part in functional.linear(y, w_attention).chunk(3, -1))
-        queries = turn(queries[:, :, -kept:], query_turn[:, -kept:])
-        keys = turn(keys, key_turn)
+        queries = self.split_heads(functional.linear(y_at_queries, w_query))  # [batch, head, kept, d_head]
+        keys, values = (self.split_heads(part) for part in functional.linear(y, w_key_value).chunk(2, -1))
+        queries, keys = turn(queries, query_turn[:, -kept:]), turn(keys, key_turn)
         if attention_mask is None:
             attended = functional.scaled_dot_product_attention(
                 queries, keys, values, is_causal=not last_only, scale=self.scale
@@ -234,7 +233,6 @@ class GPTJ(nn.Module):
             x = block(x, gated, turns, dropout, end_only, (edits or {}).get(layer))
             yield x
 
-    @torch.no_grad()
     def predict(self, tokens: Tokens) -> Int[np.ndarray, "batch"]:
         """The answers: the likeliest token after each sequence, in batches that fit in memory.
 
@@ -245,7 +243,13 @@ class GPTJ(nn.Module):
         seq = ids.shape[1]
         cells = seq * (3 * self.config.d_model + self.config.d_mlp + self.config.heads * seq)
         batches = ids.split(max(1, _CELLS_AT_ONCE // cells))
-        return torch.cat([self.answer_logits(batch).argmax(-1) for batch in batches]).cpu().numpy()
+
+        @torch.no_grad()  # a setting of each thread
+        def answer(batch: Tensor) -> Tensor:
+            return self.answer_logits(batch).argmax(-1)
+
+        each = side_by_side(answer, batches) if ids.device.type == "cpu" else [answer(batch) for batch in batches]
+        return torch.cat(each).cpu().numpy()
 
     def trace(
         self,

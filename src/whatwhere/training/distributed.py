@@ -1,13 +1,9 @@
 """One training run on several processes, devices or hosts: ``torchrun ... -m whatwhere train ...``.
 
-Each step's batch is the one that a single process would take, split among the processes by rows. The gradients are
-summed by torch's DistributedDataParallel while they are computed: the written-out gradient of
-:mod:`whatwhere.model.fused` is an autograd function whose parameter gradients arrive like any others, so nothing else
-is needed. DistributedDataParallel takes the mean over processes, so each divides its loss by its share of the batch.
-
-Dropout is defined by the run and not by the processes: every process draws the masks of the whole batch from the same
-generator and keeps those of its rows. So the numbers are those of one process up to the order of floating-point sums,
-the state is one state, and a run may be begun on one process and go on with two, or the other way round.
+Each step's batch is the one that a single process would take, split among the processes by rows, and the gradients are
+summed. What dropout drops follows from the place of a row in the batch (:mod:`whatwhere.model.dropout`). So the numbers
+are those of one process up to the order of floating-point sums, the state is one state, and a run may be begun on one
+process and go on with two, or the other way round.
 
 Only the first process reads and writes the run, measures, and decides; the others ask it (:meth:`Processes.share`) and
 need not see its disk. Whoever meets an error leaves the group, and that ends all.
@@ -17,22 +13,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-from torch import Generator, Tensor, distributed, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor, distributed
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.dropout import Dropout
-from whatwhere.model.gptj import GPTJ
 from whatwhere.training.config import TrainingConfig
+from whatwhere.training.gradient import split
 
 T = TypeVar("T")
-Answer = Callable[[Tensor, Dropout], Tensor]
-"""Tokens and dropout to the logits of the answer."""
 
 
 class OtherEnded(WhatwhereError):
@@ -71,29 +63,19 @@ class Processes:
             distributed.all_reduce(sums)
         return sums.tolist()
 
-    def parallel(self, model: GPTJ) -> Answer:
-        """The model as training calls it; going backward through it sums the gradients over the processes."""
+    def sum_gradients(self, gradients: Sequence[Tensor]) -> None:
+        """Adds those of all processes, in place and in one message."""
         if self.size == 1:
-            return model.answer_logits
-        with _others_may_end():
-            return DistributedDataParallel(_Answers(model))
-
-    @contextmanager
-    def summing(self, answer: Answer, *, last: bool) -> Iterator[None]:
-        """Surrounds one part of a batch; gradients pile up here and are summed over processes with the last part."""
-        if not isinstance(answer, DistributedDataParallel):
-            yield
             return
-        with nullcontext() if last else answer.no_sync(), _others_may_end():
-            yield
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        with _others_may_end():
+            distributed.all_reduce(flat)
+        for gradient, total in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(total.view_as(gradient))
 
-    def rows(self, count: int) -> slice:
+    def rows(self, count: int) -> range:
         """Which of ``count`` rows are this process's; the parts differ by one row at most."""
-        return slice(self.rank * count // self.size, (self.rank + 1) * count // self.size)
-
-    def dropout(self, generator: Generator, count: int) -> Dropout:
-        """Masks for this process's rows of ``count``; the generator goes on as if it had all of them."""
-        return Dropout(generator) if self.size == 1 else _SplitDropout(generator, count, self.rows(count))
+        return split(range(count), self.size)[self.rank]
 
     def checked(self, config: TrainingConfig) -> TrainingConfig:
         """The configuration, unless it leaves a process without work or without a device.
@@ -120,29 +102,6 @@ class Processes:
 
 ALONE = Processes()
 """Training on one process."""
-
-
-class _Answers(nn.Module):
-    """What training computes, as the forward of a module, which is what DistributedDataParallel wraps."""
-
-    def __init__(self, model: GPTJ) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor, dropout: Dropout) -> Tensor:
-        return self.model.answer_logits(tokens, dropout)
-
-
-class _SplitDropout(Dropout):
-    """Draws the masks of a whole batch and gives those of one process's rows."""
-
-    def __init__(self, generator: Generator, count: int, rows: slice) -> None:
-        super().__init__(generator)
-        self.count, self.rows = count, rows
-
-    def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
-        whole = super().mask(rate, (self.count, *shape[1:]))
-        return None if whole is None else whole[self.rows]
 
 
 @contextmanager

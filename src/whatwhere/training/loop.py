@@ -1,8 +1,9 @@
 """The training loop: cross entropy of the answer at the last position (Appendix "GPT-J architecture").
 
-Whatever a step depends on is either in the configuration or in the state: the data and the order of each epoch follow
-from the seed, dropout from a generator whose state is saved. So a run that was killed and resumed ends with the same
-bits as one that was not. Several processes share the rows of each batch (:mod:`whatwhere.training.distributed`).
+Whatever a step depends on is either in the configuration or in the state: the data, the order of each epoch and dropout
+follow from the seed and the step. So a run that was killed and resumed ends with the same bits as one that was not.
+The rows of each batch are shared among threads, which compute a gradient each, and among processes, if there are
+several (:mod:`whatwhere.training.distributed`).
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ from functools import lru_cache
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import set_weights, weights_of
+from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernels import kernels
 from whatwhere.tasks.batch import Batch
-from whatwhere.training.config import TrainingConfig, checkpoint_steps
+from whatwhere.threads import keep_memory
+from whatwhere.training.config import checkpoint_steps
 from whatwhere.training.distributed import ALONE, Processes
 from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy
+from whatwhere.training.gradient import loss_and_gradients
 from whatwhere.training.interrupt import Interrupted, stop_requests
+from whatwhere.training.optimiser import Optimiser
 from whatwhere.training.run import Run, State
 
 _SAVE_EVERY_SECONDS = 30.0
-_MICRO_BATCH = 64
-"""Sequences that pass through the model together: their activations fit in the cache of a CPU core."""
 _DRIFT_INPUTS = 200
 
 
@@ -99,12 +102,16 @@ class _Training:
         self.run, self.processes = run, processes
         self.config = config = processes.share(lambda: processes.checked(run.config))
         torch.set_num_threads(processes.threads(config.threads))
+        keep_memory()
         self.model = GPTJ(config.model, seed=config.seed).to(config.device)
         self.model.task = config.task
-        self.product = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
-        self.model.multiply_in(self.product)
-        self.optimiser = _optimiser(self.model, config)
-        self.generator = torch.Generator(config.device).manual_seed(config.seed)
+        product = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        self.model.multiply_in(product)
+        compiled = config.device == "cpu" and kernels().library is not None
+        if config.device == "cpu" and not compiled:
+            warn(f"Training goes on without compiled kernels, at about half the speed: {kernels().missing}")
+        self.autocast = product == torch.bfloat16 and not compiled and config.device != "mps"
+        self.optimiser = Optimiser(self.model, config)
         self.counters = Counters()
         self.step = 0
         self.rows: list[dict[str, float]] = []
@@ -118,7 +125,6 @@ class _Training:
         if state is not None:
             self._restore(state)
             self.rows = processes.share(lambda: [row for row in run.metrics() if row["step"] <= self.step])
-        self.answer = processes.parallel(self.model)
 
     def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
@@ -166,27 +172,17 @@ class _Training:
         return "decay" if self.counters.decay_from is not None and self.step > self.counters.decay_from else "hold"
 
     def _step(self, rate: float) -> float:
-        """One step of AdamW on one batch, in micro-batches; returns the loss, as far as it is this process's."""
+        """One step of AdamW on one batch; returns the loss, as far as it is this process's."""
         tokens, answers = self._batch(self.step - 1)
-        processes, total = self.processes, 0.0
-        share = len(tokens) / processes.size
-        cast = self.config.device == "cuda" and self.product == torch.bfloat16
-        size = _MICRO_BATCH if self.config.device == "cpu" else len(tokens)
-        for first in range(0, len(tokens), size):
-            part, wanted = tokens[first : first + size], answers[first : first + size]
-            rows, dropout = processes.rows(len(part)), processes.dropout(self.generator, len(part))
-            with processes.summing(self.answer, last=first + size >= len(tokens)):
-                with torch.autocast(self.config.device, torch.bfloat16, enabled=cast):
-                    logits = self.answer(part[rows], dropout)
-                loss = functional.cross_entropy(logits.float(), wanted[rows], reduction="sum") / share
-                loss.backward()
-            total += loss.item() / processes.size
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.optimiser.step()
-        self.optimiser.zero_grad()
-        return total
+
+        def dropout(first_row: int) -> Dropout:
+            return Dropout(self.config.seed, self.step, first_row, self.config.device)
+
+        rows = self.processes.rows(len(tokens))
+        loss, gradients = loss_and_gradients(self.model, tokens, answers, dropout, rows, self.autocast)
+        self.processes.sum_gradients(gradients)
+        self.optimiser.step(gradients, rate)
+        return loss
 
     def _check(self, loss: float, rate: float) -> None:
         if self.processes.first and not np.isfinite(loss):
@@ -246,9 +242,7 @@ class _Training:
         if not self.processes.first:
             return
         arrays = {f"model.{name}": value for name, value in weights_of(self.model).items()}
-        for index, moments in self.optimiser.state_dict()["state"].items():
-            arrays |= {f"adam.{index}.{name}": value.cpu().numpy() for name, value in moments.items()}
-        arrays["generator"] = self.generator.get_state().numpy()
+        arrays |= {f"adam.{name}": value for name, value in self.optimiser.moments().items()}
         arrays["attention"] = self.attention.cpu().numpy()
         self.run.save_state(State(self.step, arrays, vars(self.counters)))
 
@@ -259,23 +253,10 @@ class _Training:
             kind, _, rest = name.partition(".")
             groups.setdefault(kind, {})[rest] = array
         set_weights(self.model, groups["model"], self.run.directory / "resume")
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, array in groups["adam"].items():
-            index, _, moment = name.partition(".")
-            moments.setdefault(int(index), {})[moment] = torch.from_numpy(array)
-        self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": moments})
-        self.generator.set_state(torch.from_numpy(state.arrays["generator"]))
+        self.optimiser.remember(groups["adam"])
         self.attention = torch.from_numpy(state.arrays["attention"]).to(self.config.device)
         self.counters = Counters(**state.counters)
         self.step = state.step
-
-
-def _optimiser(model: GPTJ, config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW that decays matrices only: a decayed bias or norm would pull the function, not its complexity."""
-    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
-    others = [parameter for parameter in model.parameters() if parameter.ndim < 2]
-    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=config.schedule.peak, betas=config.betas, fused=True)
 
 
 @lru_cache(maxsize=2)

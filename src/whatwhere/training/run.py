@@ -3,7 +3,7 @@
     RUN/config.json        everything needed to repeat it, with versions and the revision of the code
     RUN/metrics.csv        one line per checkpoint
     RUN/checkpoints/       step-00000500.safetensors, each a model of its own
-    RUN/resume/            the two latest states: weights, optimiser, generator, counters
+    RUN/resume/            the two latest states: weights, optimiser, counters
 
 Every file is bound to its run (the configuration decides all of them) and each model and state to its step. A damaged
 state is passed over for the one before it; so is a damaged last model, unless the state of its step still has it.
@@ -25,6 +25,7 @@ from whatwhere import lock, memory, seal
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.checkpoint import load_model, save_model, set_weights
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernels import kernels
 from whatwhere.storage import (
     load_tensors,
     read_csv,
@@ -48,7 +49,7 @@ class State:
 
     step: int
     arrays: dict[str, np.ndarray]
-    """Weights (``model.``), moments (``adam.``) and the generator's state (``generator``)."""
+    """Weights (``model.``), moments (``adam.``) and the latest attention (``attention``)."""
     counters: dict[str, Any]
     """Small facts: seconds so far, evaluations at which all was learned, where decay began."""
 
@@ -149,7 +150,8 @@ class Run:
         with lock.only_one(self.directory, _TRAIN):
             if self._contents():
                 raise WhatwhereError(f"{self.directory} was taken by another process a moment ago; choose another.")
-            write_json(self._config_path, {"training": config.to_dict(), "environment": environment()})
+            made_with = {**environment(), "kernels": kernels().library is not None}
+            write_json(self._config_path, {"training": config.to_dict(), "environment": made_with})
 
     def _contents(self) -> list[str]:
         """What is in the directory, but for locks."""

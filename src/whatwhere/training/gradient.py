@@ -1,0 +1,72 @@
+"""The gradient of one batch: each core takes some of its sequences, and what they find is added up in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional
+
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ
+from whatwhere.threads import side_by_side
+
+MICRO_BATCH = 64
+"""Sequences that pass through the model together on a core: more would not be faster, and take memory."""
+
+
+def loss_and_gradients(
+    model: GPTJ,
+    tokens: Int[Tensor, "batch seq"],
+    answers: Int[Tensor, "batch"],
+    dropout: Callable[[int], Dropout],
+    rows: range | None = None,
+    autocast: bool = False,
+) -> tuple[float, list[Tensor]]:
+    """The mean cross entropy of the answers and its gradient, as far as some rows of the batch make them.
+
+    Args:
+        model: what is trained.
+        tokens: the whole batch.
+        answers: the token that should come next.
+        dropout: the masks of the sequences from the given row on.
+        rows: those whose share of the mean is wanted; all by default.
+        autocast: whether torch chooses where to compute in bfloat16.
+    """
+    rows = range(len(tokens)) if rows is None else rows
+    parameters, device = list(model.parameters()), tokens.device.type
+
+    def of_share(share: range) -> tuple[float, list[Tensor]]:
+        found: list[tuple[float, list[Tensor]]] = []
+        together = MICRO_BATCH if device == "cpu" else max(1, len(share))
+        for first in range(share.start, max(share.stop, share.start + 1), together):  # without sequences: zeros
+            some = slice(first, min(first + together, share.stop))
+            with torch.autocast(device, torch.bfloat16, enabled=autocast):
+                logits = model.answer_logits(tokens[some], dropout(first))
+            loss = functional.cross_entropy(logits.float(), answers[some], reduction="sum") / len(tokens)
+            found = [_sum([*found, (loss.item(), list(torch.autograd.grad(loss, parameters)))])]
+        return found[0]
+
+    shares = min(torch.get_num_threads(), len(rows)) if device == "cpu" else 1
+    return _sum(side_by_side(of_share, split(rows, max(1, shares))))
+
+
+def split(rows: range, parts: int) -> list[range]:
+    """Rows in so many parts, in order, which differ by one row at most."""
+    return [rows[i * len(rows) // parts : (i + 1) * len(rows) // parts] for i in range(parts)]
+
+
+def _sum(found: list[tuple[float, list[Tensor]]]) -> tuple[float, list[Tensor]]:
+    """Losses and gradients added up, in place of the first, a part of the parameters on each core."""
+    (_, total), *others = found
+
+    def add(part: range) -> None:
+        for _, more in others:
+            for i in part:
+                total[i].add_(more[i])
+
+    if others:
+        side_by_side(add, split(range(len(total)), torch.get_num_threads()))
+    return sum(loss for loss, _ in found), total

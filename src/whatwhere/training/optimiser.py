@@ -1,0 +1,81 @@
+"""AdamW with a clipped gradient, a part of the parameters on each core.
+
+Matrices decay and vectors do not: a decayed bias or norm would pull the function, not its complexity. The parts are
+torch's own optimisers; what they keep is saved under the names of the parameters, so a run may go on with another
+number of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from whatwhere.model.gptj import GPTJ
+from whatwhere.threads import side_by_side
+from whatwhere.training.config import TrainingConfig
+from whatwhere.training.gradient import split
+
+
+class Optimiser:
+    """Moves a model against a gradient.
+
+    Args:
+        model: whose parameters it moves.
+        config: weight decay, betas and the largest norm of a gradient.
+    """
+
+    def __init__(self, model: GPTJ, config: TrainingConfig) -> None:
+        self._names, self._parameters = zip(*model.named_parameters(), strict=True)
+        self._most = config.clip
+        parts = torch.get_num_threads() if config.device == "cpu" else 1
+        self._parts = [part for part in split(range(len(self._names)), parts) if part]
+        self._optimisers = [self._optimiser(part, config) for part in self._parts]
+
+    def _optimiser(self, part: range, config: TrainingConfig) -> torch.optim.AdamW:
+        mine = [self._parameters[i] for i in part]
+        groups = [
+            {"params": [parameter for parameter in mine if parameter.ndim >= 2], "weight_decay": config.weight_decay},
+            {"params": [parameter for parameter in mine if parameter.ndim < 2], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(groups, lr=config.schedule.peak, betas=config.betas, fused=True)
+
+    def step(self, gradients: Sequence[Tensor], rate: float) -> None:
+        """One step at the given learning rate; the gradients are used up."""
+
+        def norms(part: range) -> list[Tensor]:
+            return [gradients[i].norm() for i in part]
+
+        def move(number: int) -> None:
+            for i in self._parts[number]:
+                self._parameters[i].grad = gradients[i].mul_(shrink)
+            for group in self._optimisers[number].param_groups:
+                group["lr"] = rate
+            self._optimisers[number].step()
+            self._optimisers[number].zero_grad()
+
+        norm = torch.stack([norm for part in side_by_side(norms, self._parts) for norm in part]).norm()
+        shrink = (self._most / (norm + 1e-6)).clamp(max=1)
+        side_by_side(move, range(len(self._parts)))
+
+    def moments(self) -> dict[str, np.ndarray]:
+        """What is remembered of earlier gradients, by ``PARAMETER.MOMENT``."""
+        return {
+            f"{name}.{moment}": value.cpu().numpy()
+            for name, parameter in zip(self._names, self._parameters, strict=True)
+            for optimiser in self._optimisers
+            for moment, value in optimiser.state.get(parameter, {}).items()
+        }
+
+    def remember(self, moments: Mapping[str, np.ndarray]) -> None:
+        """Takes up what :meth:`moments` gave."""
+        for part, optimiser in zip(self._parts, self._optimisers, strict=True):
+            for i in part:
+                parameter, prefix = self._parameters[i], f"{self._names[i]}."
+                optimiser.state[parameter] = {
+                    name.removeprefix(prefix): torch.from_numpy(value).to(parameter.device)
+                    for name, value in moments.items()
+                    if name.startswith(prefix)
+                }

@@ -1,0 +1,130 @@
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from whatwhere.model import kernels as module
+from whatwhere.model.kernels import Kernels, kernels
+
+needs_compiler = pytest.mark.skipif(not any(map(shutil.which, module._COMPILERS)), reason="no C compiler here")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, nothing loaded yet, and none of the user's settings."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("CC", "WHATWHERE_KERNELS"):
+        monkeypatch.delenv(name, raising=False)
+    module._kernels.cache_clear()
+    yield module.cache_directory()
+    module._kernels.cache_clear()
+
+
+def again() -> Kernels:
+    module._kernels.cache_clear()
+    return kernels()
+
+
+def compiler(path: Path, script: str) -> str:
+    """A program that stands in for a compiler."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return str(path)
+
+
+@needs_compiler
+def test_they_are_built_once_and_found_again(own_cache: Path):
+    assert kernels().library is not None
+    (built,) = own_cache.iterdir()
+    made = built.stat().st_mtime_ns
+    assert again().library is not None
+    assert built.stat().st_mtime_ns == made
+
+
+@needs_compiler
+def test_a_damaged_library_is_built_again(own_cache: Path):
+    own_cache.mkdir(parents=True)
+    (own_cache / f"{module._made_from(['cc'])}.so").write_bytes(b"half a lib")
+    assert kernels().library is not None
+
+
+@needs_compiler
+def test_threads_that_ask_at_once_get_the_same(own_cache: Path):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: kernels(), range(8)))
+    assert {id(each.library) for each in found} == {id(found[0].library)}
+    assert len(list(own_cache.iterdir())) == 1
+
+
+@needs_compiler
+def test_another_source_compiler_or_processor_gets_a_library_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    names = {module._made_from(["cc"])}
+    with monkeypatch.context() as patch:
+        (tmp_path / "cpuinfo").write_text("model name : abacus\nflags : beads\n")
+        patch.setattr(module, "_CPU", tmp_path / "cpuinfo")
+        names.add(module._made_from(["cc"]))
+        patch.setattr(module, "_CPU", tmp_path / "none")  # not Linux
+        names.add(module._made_from(["cc"]))
+    with monkeypatch.context() as patch:
+        (tmp_path / "other.c").write_text("int x;")
+        patch.setattr(module, "SOURCE", tmp_path / "other.c")
+        names.add(module._made_from(["cc"]))
+    names.add(module._made_from([compiler(tmp_path / "other", "echo version 7")]))
+    assert len(names) == 5
+
+
+@needs_compiler
+def test_a_compiler_that_does_not_know_the_processor_compiles_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    simple = compiler(tmp_path / "simple", 'case "$*" in *native*) exit 1;; esac; exec cc "$@"')
+    monkeypatch.setenv("CC", simple)
+    assert kernels().library is not None
+
+
+def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WHATWHERE_KERNELS", "off")
+    assert kernels() == Kernels(None, "they are switched off by WHATWHERE_KERNELS.")
+
+
+def test_a_machine_without_a_compiler_is_told_of(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert kernels() == Kernels(None, "there is no C compiler (cc, gcc or clang) here.")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("[ $1 = --version ] || { echo 'block.c: too modern' >&2; exit 1; }", "could not compile them: block.c: too"),
+        ("[ $1 = --version ] || exit 3", "could not compile them: exit code 3"),
+        ("exit 0", "could not write .*No such file"),
+        ("while [ $1 != -o ]; do shift; done; echo no library > $2", "made cannot be loaded"),
+    ],
+)
+def test_a_compiler_that_fails_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path, script: str, message: str
+):
+    guarded = script if "--version" in script else f"[ $1 = --version ] && exit 0\n{script}"
+    monkeypatch.setenv("CC", compiler(tmp_path / "broken", guarded))
+    found = kernels()
+    assert found.library is None
+    assert re.search(message, found.missing), found.missing
+    assert not list(own_cache.glob("*.partial"))
+
+
+def test_a_program_that_cannot_be_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "cc").write_bytes(b"\x7fELF")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("CC", str(tmp_path / "cc"))
+    assert "cc could not be run: " in kernels().missing
+
+
+@needs_compiler
+def test_a_cache_that_cannot_be_written_leaves_the_plain_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("not a directory")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert kernels().missing.startswith("could not write")

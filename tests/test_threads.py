@@ -1,0 +1,48 @@
+import threading
+
+import pytest
+import torch
+
+from whatwhere.threads import side_by_side
+
+
+@pytest.fixture(params=[1, 2, 3])
+def cores(request: pytest.FixtureRequest):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_results_come_in_order_whatever_the_number_of_cores(cores: int):
+    assert side_by_side(lambda n: n * n, range(20)) == [n * n for n in range(20)]
+    assert side_by_side(lambda n: n, []) == []
+    assert torch.get_num_threads() == cores
+
+
+def test_each_piece_has_one_core_and_they_run_at_the_same_time(cores: int):
+    meeting = threading.Barrier(cores, timeout=30)  # breaks unless all are there at once
+
+    def work(_: int) -> int:
+        meeting.wait()
+        return torch.get_num_threads()
+
+    assert side_by_side(work, range(cores)) == [1] * cores
+
+
+def test_pieces_may_have_pieces(cores: int):
+    nested = side_by_side(lambda n: side_by_side(lambda m: n + m, range(3)), range(4))
+    assert nested == [[n, n + 1, n + 2] for n in range(4)]
+    assert torch.get_num_threads() == cores
+
+
+def test_an_error_arrives_and_the_number_of_threads_is_as_before(cores: int):
+    def work(n: int) -> int:
+        if n == 2:
+            raise ValueError("two")
+        return n
+
+    with pytest.raises(ValueError, match="two"):
+        side_by_side(work, range(4))
+    assert torch.get_num_threads() == cores
+    assert side_by_side(lambda n: n, range(4)) == [0, 1, 2, 3]
