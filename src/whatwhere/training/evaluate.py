@@ -12,7 +12,11 @@ from torch import Tensor
 from whatwhere.model.gptj import GPTJ
 from whatwhere.storage import read_json, write_json
 from whatwhere.tasks.batch import Batch
+from whatwhere.threads import side_by_side
 from whatwhere.training.run import Run
+
+_TOGETHER = 50
+"""Sequences that are traced at a time: their activations fit the cache of a core."""
 
 
 def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
@@ -27,10 +31,14 @@ def mean_accuracy(by_hop: list[float]) -> float:
     return float(np.mean(by_hop))
 
 
-@torch.no_grad()
 def last_attention(model: GPTJ, batch: Batch) -> Float[Tensor, "layer batch head key"]:
     """Where the last query looks, in every layer."""
-    return model.trace(batch.tokens).attention()[..., 0, :]
+
+    @torch.no_grad()  # a setting of each thread
+    def of_some(tokens: Tensor) -> Tensor:
+        return model.trace(tokens).attention()[..., 0, :]
+
+    return torch.cat(side_by_side(of_some, torch.from_numpy(batch.tokens).split(_TOGETHER)), 1)
 
 
 def drift(before: Tensor, after: Tensor) -> float:

@@ -34,7 +34,7 @@ from whatwhere.training.optimiser import Optimiser
 from whatwhere.training.run import Run, State
 
 _SAVE_EVERY_SECONDS = 30.0
-_DRIFT_INPUTS = 200
+_DRIFT_INPUTS = 100
 
 
 @dataclass(frozen=True)
