@@ -1,0 +1,78 @@
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from whatwhere.model.gptj import GPTJ
+from whatwhere.training.config import TrainingConfig
+from whatwhere.training.optimiser import Optimiser
+
+
+@pytest.fixture(params=[1, 2, 5])
+def cores(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def gradients(model: GPTJ, seed: int, size: float = 1.0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [size * torch.randn(parameter.shape, generator=generator) for parameter in model.parameters()]
+
+
+def by_the_book(model: GPTJ, config: TrainingConfig, sizes: list[float], rate: float) -> None:
+    """One optimiser of torch over all parameters, and torch's own clipping."""
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
+    others = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=rate, betas=config.betas)
+    for seed, size in enumerate(sizes):
+        for parameter, gradient in zip(model.parameters(), gradients(model, seed, size), strict=True):
+            parameter.grad = gradient
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        optimiser.step()
+
+
+@pytest.mark.usefixtures("cores")
+def test_its_steps_are_those_of_one_adamw_with_a_clipped_gradient(config: TrainingConfig):
+    ours, theirs = GPTJ(config.model), GPTJ(config.model)
+    optimiser, sizes = Optimiser(ours, config), [1.0, 1e-4, 3.0]  # the second is below the largest norm
+    for seed, size in enumerate(sizes):
+        optimiser.step(gradients(ours, seed, size), rate=1e-2)
+    by_the_book(theirs, config, sizes, rate=1e-2)
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_it_goes_on_from_what_it_remembers_in_any_number_of_parts(config: TrainingConfig, cores: int):
+    whole, model = GPTJ(config.model), GPTJ(config.model)
+    optimiser, first = Optimiser(whole, config), Optimiser(model, config)
+    for each in (optimiser, first):
+        each.step(gradients(model, 0), rate=1e-2)
+    moments = {name: value.copy() for name, value in first.moments().items()}
+    assert {name.rpartition(".")[0] for name in moments} == {name for name, _ in model.named_parameters()}
+    torch.set_num_threads(cores + 1)
+    second = Optimiser(model, config)
+    second.remember(moments)
+    optimiser.step(gradients(model, 1), rate=1e-2)
+    second.step(gradients(model, 1), rate=1e-2)
+    for one, other in zip(whole.parameters(), model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert all(np.array_equal(value, second.moments()[name]) for name, value in optimiser.moments().items())
+
+
+def test_the_rate_decay_and_clip_of_the_configuration_count(config: TrainingConfig):
+    moved = []
+    for changes, rate in (({}, 1e-2), ({"weight_decay": 0.9}, 1e-2), ({"clip": 1e-9}, 1e-2), ({}, 2e-2)):
+        model = GPTJ(config.model)
+        before = model.head.weight.detach().clone()
+        Optimiser(model, replace(config, **changes)).step(gradients(model, 0), rate)
+        moved.append(float((model.head.weight.detach() - before).norm()))
+    plain, decayed, clipped, faster = moved
+    assert plain != decayed
+    assert clipped < plain / 2
+    assert faster == pytest.approx(2 * plain, rel=1e-3)
