@@ -128,3 +128,17 @@ def test_a_cache_that_cannot_be_written_leaves_the_plain_path(tmp_path: Path, mo
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert kernels().missing.startswith("could not write")
+
+
+@needs_compiler
+def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(tmp_path: Path):
+    program = tmp_path / "bounds"
+    flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-I", str(module.SOURCE.parent)]
+    source = str(Path(__file__).with_name("bounds.c"))
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    built = module._run([*module._compiler(), *flags, *checks, "-o", str(program), source, "-lm"])
+    if "cannot find" in built.stderr:
+        pytest.skip("the sanitizers of the compiler are not installed here")
+    assert built.returncode == 0, built.stderr
+    done = module._run([str(program)])
+    assert done.returncode == 0, done.stderr

@@ -35,8 +35,8 @@ def quick(task: Task) -> TrainingConfig:
     return replace(
         laptop(task),
         preset="quick",
-        schedule=Schedule(peak=1e-3, warmup=100, hold=400, hold_at_most=2000, decay=200),
-        learned=Learned(accuracy=0.93, evaluations=1),
+        schedule=Schedule(peak=1e-3, warmup=100, hold=400, hold_at_most=2000, decay=300),
+        learned=Learned(accuracy=0.97, evaluations=1),
         checkpoints=40,
     )
 
