@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch.nn import functional
 
 from whatwhere.experiments.sweep_spec import Item
+from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.training.config import TrainingConfig, checkpoint_steps
+from whatwhere.training.gradient import loss_and_gradients
+from whatwhere.training.optimiser import Optimiser
 
 _TIMED_STEPS = 2
 _BYTES = 4
@@ -62,13 +64,12 @@ def _seconds_per_step(config: TrainingConfig) -> float:
     """The best of a few steps on random tokens: what a step costs does not depend on what they are."""
     model = GPTJ(config.model)
     model.multiply_in(torch.bfloat16 if config.precision == "bfloat16" else torch.float32)
-    optimiser = torch.optim.AdamW(model.parameters(), fused=True)
+    optimiser = Optimiser(model, config)
     tokens = torch.randint(0, config.model.vocab_size, (config.batch, config.task.length))
     times = []
     for _ in range(_TIMED_STEPS + 1):  # the first warms up
         began = time.perf_counter()
-        functional.cross_entropy(model.answer_logits(tokens), tokens[:, 0]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        _, gradients = loss_and_gradients(model, tokens, tokens[:, 0], lambda first_row: Dropout(0, 0, first_row))
+        optimiser.step(gradients, config.schedule.peak)
         times.append(time.perf_counter() - began)
     return min(times[1:])
