@@ -11,7 +11,7 @@ from whatwhere.adapters.rotation import NotARotation, Planes, find_planes, measu
 from whatwhere.model.rope import Rotation, interleaved_to_half, rope_frequencies
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(planes=st.integers(0, 6), still=st.integers(0, 5), seed=st.integers(0, 99), rows=st.integers(2, 9))
 def test_any_pairing_of_coordinates_is_found(planes: int, still: int, seed: int, rows: int):
     generator = torch.Generator().manual_seed(seed)

@@ -114,7 +114,6 @@ def test_no_arguments_bring_a_traceback(words: tuple[str, ...], record_property:
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

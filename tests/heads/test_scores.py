@@ -38,7 +38,7 @@ def one(layer: LayerTrace, tau: float = 0.01, *, renormalised: bool = False) -> 
     return score(Trace((layer,)), tau, renormalised=renormalised)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(shape=shapes, tau=st.sampled_from(SENSITIVITY_TAUS))
 def test_scores_are_what_the_definition_says(
     make_layer: MakeLayer, brute_force: BruteForce, shape: dict, tau: float
@@ -95,7 +95,7 @@ def test_no_temporary_of_a_long_input_is_as_large_as_its_content_by_position_mat
     assert watched.largest <= whatwhere.heads.swaps.TILE < 2 * 1100**2
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shape=shapes, tau=st.floats(1e-4, 10))
 def test_scores_lie_between_0_and_1_and_their_sum_is_at_least_1(make_layer: MakeLayer, shape: dict, tau: float) -> None:
     scores = one(make_layer(**shape), tau)

@@ -36,7 +36,7 @@ def test_the_published_settings_are_the_defaults() -> None:
     assert len(one_hop_examples("number", 12, 1)) == 200
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(TASKS), st.integers(1, 320), st.integers(0, 9), st.integers(1, 60))
 def test_every_sequence_has_the_size_and_the_answer_that_a_reader_finds(
     task: str, size: int, seed: int, count: int

@@ -64,7 +64,7 @@ def test_solutions_are_spread_over_the_splits_by_chance_alone(paper):
     assert abs(table - 54_000).max() < 6 * (54_000 * 0.1) ** 0.5
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(task=st.sampled_from(PAPER), size=st.integers(800, 6000), seed=st.integers(0, 2**20))
 def test_any_size_is_as_balanced_as_arithmetic_allows(task, size, seed):
     dataset = task.dataset(size, seed)

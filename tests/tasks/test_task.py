@@ -47,7 +47,7 @@ def test_the_oracle_equals_the_construction_on_100_000_sequences(task, length):
         assert (task.solve(batch.tokens) == batch.answers).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(["number", "letter", "strict"]),
     target=st.integers(1, 12),

@@ -28,7 +28,7 @@ def random_head(seed: int):
     return replace(head, theta=0.0, **weights)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), i=st.integers(0, 15), j=st.integers(0, 15))
 def test_a_symbolic_head_does_not_notice_that_two_keys_changed_places(seed, i, j):
     tokens = random_in_range(4, 17, NUMBERS, seed)
@@ -38,7 +38,7 @@ def test_a_symbolic_head_does_not_notice_that_two_keys_changed_places(seed, i, j
     torch.testing.assert_close(head.outputs(tokens)[:, -1], head.outputs(swapped)[:, -1])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), length=st.integers(3, 30))
 def test_so_a_symbolic_head_is_wrong_on_one_of_two_inputs_of_index(seed, length):
     example = symbolic_index_counterexample(random_head(seed), length=length)

@@ -81,7 +81,7 @@ def test_below_the_least_temperature_some_input_is_wrong_and_above_it_none_is(th
     assert not wrong(above, tokens, SMALL).any()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     theta=st.floats(0.3, 2.8),
     symbols=st.integers(2, 6),

@@ -121,7 +121,7 @@ def test_the_least_temperature_for_any_inputs_is_reached_by_an_improper_one():
     assert not above.errors(tokens, wanted)[0, -1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     letters=st.integers(2, 9),
     integers=st.integers(1, 4),

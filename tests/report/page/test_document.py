@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.report.page.document import assemble, embed_json
@@ -76,7 +76,6 @@ hostile = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(hostile, hostile))
 def test_no_text_in_the_data_ends_its_element(data: dict[str, str]):
     document = assemble("title", "", "", [], data)
