@@ -19,7 +19,7 @@ static void all(Shape shape, int masked) {
     float *b_mlp = array(inner, 0), *grad_b_mlp = array(inner, 0), *weights = array(cells, 0);
     float *query_turn = array(turns, 0), *key_turn = array(turns, 0);
     float *attention_mask = masked ? array(cells, 0) : NULL, *output_mask = masked ? array(rows * d, 0) : NULL;
-    float *forward = array(3 * seq * d + d + inner, 0), *backward = array(6 * seq * d + d + 2 * inner + seq, 0);
+    float *forward = array(3 * seq * d + d + inner, 0), *backward = array(7 * seq * d + 2 * inner + seq, 0);
     void *y = array(rows * d, shape.half), *u = array(rows * (d + inner), shape.half);
     void *z = array(rows * (3 * d + inner), shape.half), *grad_z = array(rows * (3 * d + inner), shape.half);
 

@@ -154,18 +154,15 @@ static inline void turn_heads(const Shape *shape, float *row, const float *table
     for (int64_t h = 0; h < shape->heads; h++) turn(row + h * d_head, cosine, sine, shape->planes, direction);
 }
 
-/* The turned queries, the turned keys and the values of one sequence, [seq, width] each. */
-static inline void read_sequence(const Shape *shape, const void *z, int64_t b, const float *query_turn,
+/* The turned query, the turned key and the value of one position. */
+static inline void read_position(const Shape *shape, const void *z, int64_t row, int64_t t, const float *query_turn,
                                  const float *key_turn, float *q, float *k, float *v) {
-    int64_t d = shape->width;
-    for (int64_t t = 0; t < shape->seq; t++) {
-        int64_t at = (b * shape->seq + t) * (3 * d + shape->inner);
-        read_row(z, at, d, shape->half, q + t * d);
-        read_row(z, at + d, d, shape->half, k + t * d);
-        read_row(z, at + 2 * d, d, shape->half, v + t * d);
-        turn_heads(shape, q + t * d, query_turn, t, 1);
-        turn_heads(shape, k + t * d, key_turn, t, 1);
-    }
+    int64_t d = shape->width, at = row * (3 * d + shape->inner);
+    read_row(z, at, d, shape->half, q);
+    read_row(z, at + d, d, shape->half, k);
+    read_row(z, at + 2 * d, d, shape->half, v);
+    turn_heads(shape, q, query_turn, t, 1);
+    turn_heads(shape, k, key_turn, t, 1);
 }
 
 /* Scratch: 3 * seq * width + width + inner. A mask of NULL drops nothing. */
@@ -174,9 +171,18 @@ void mix_forward(const Shape *shape, const void *z, const float *bias, const flo
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads;
     float *q = scratch, *k = q + seq * d, *v = k + seq * d, *attended = v + seq * d, *m = attended + d;
     for (int64_t b = 0; b < shape->batch; b++) {
-        read_sequence(shape, z, b, query_turn, key_turn, q, k, v);
+        /* Each row of z is read in one go, because memory is fast in a line and slow in leaps. */
+        for (int64_t t = 0; t < seq; t++) {
+            int64_t row = b * seq + t;
+            read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
+            read_row(z, row * (3 * d + inner) + 3 * d, inner, shape->half, m);
+            for (int64_t c = 0; c < inner; c++) {
+                float x = m[c] + bias[c];
+                m[c] = x * gelu_gate(x);
+            }
+            write_row(u, row * (d + inner) + d, inner, shape->half, m);
+        }
         for (int64_t i = 0; i < seq; i++) {
-            int64_t row = b * seq + i;
             memset(attended, 0, d * sizeof(float));
             for (int64_t h = 0; h < shape->heads; h++) {
                 int64_t cell = ((b * shape->heads + h) * seq + i) * seq, at = h * d_head;
@@ -192,39 +198,44 @@ void mix_forward(const Shape *shape, const void *z, const float *bias, const flo
                     add_times(attended + at, mask ? w[j] * mask[cell + j] : w[j], v + j * d + at, d_head);
                 for (int64_t j = i + 1; j < seq; j++) w[j] = 0;
             }
-            write_row(u, row * (d + inner), d, shape->half, attended);
-            read_row(z, row * (3 * d + inner) + 3 * d, inner, shape->half, m);
-            for (int64_t c = 0; c < inner; c++) {
-                float x = m[c] + bias[c];
-                m[c] = x * gelu_gate(x);
-            }
-            write_row(u, row * (d + inner) + d, inner, shape->half, m);
+            write_row(u, (b * seq + i) * (d + inner), d, shape->half, attended);
         }
     }
 }
 
-/* Scratch: 6 * seq * width + width + 2 * inner + seq. */
+/* Scratch: 7 * seq * width + 2 * inner + seq. */
 void mix_backward(const Shape *shape, const void *grad_u, const void *z, const float *bias, const float *query_turn,
                   const float *key_turn, const float *mask, const float *weights, void *grad_z,
                   float *restrict grad_bias, float *scratch) {
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads;
-    float *q = scratch, *k = q + seq * d, *v = k + seq * d;
-    float *grad_q = v + seq * d, *grad_k = grad_q + seq * d, *grad_v = grad_k + seq * d;
-    float *g = grad_v + seq * d, *restrict m = g + d, *restrict grad_m = m + inner, *restrict grad_w = grad_m + inner;
+    float *q = scratch, *k = q + seq * d, *v = k + seq * d, *g = v + seq * d;
+    float *grad_q = g + seq * d, *grad_k = grad_q + seq * d, *grad_v = grad_k + seq * d;
+    float *restrict m = grad_v + seq * d, *restrict grad_m = m + inner, *restrict grad_w = grad_m + inner;
     for (int64_t b = 0; b < shape->batch; b++) {
-        read_sequence(shape, z, b, query_turn, key_turn, q, k, v);
+        for (int64_t t = 0; t < seq; t++) {
+            int64_t row = b * seq + t, at = row * (3 * d + inner) + 3 * d;
+            read_row(grad_u, row * (d + inner), d, shape->half, g + t * d);
+            read_row(grad_u, row * (d + inner) + d, inner, shape->half, grad_m);
+            read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
+            read_row(z, at, inner, shape->half, m);
+            for (int64_t c = 0; c < inner; c++) {
+                float x = m[c] + bias[c], gate = gelu_gate(x);
+                grad_m[c] *= gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
+                grad_bias[c] += grad_m[c];
+            }
+            write_row(grad_z, at, inner, shape->half, grad_m);
+        }
         memset(grad_q, 0, 3 * seq * d * sizeof(float));
         for (int64_t i = 0; i < seq; i++) {
-            read_row(grad_u, (b * seq + i) * (d + inner), d, shape->half, g);
             for (int64_t h = 0; h < shape->heads; h++) {
                 int64_t cell = ((b * shape->heads + h) * seq + i) * seq, at = h * d_head;
-                const float *w = weights + cell;
+                const float *w = weights + cell, *of_head = g + i * d + at;
                 float along = 0;
                 for (int64_t j = 0; j <= i; j++) {
                     float kept = mask ? mask[cell + j] : 1;
-                    grad_w[j] = kept * dot(g + at, v + j * d + at, d_head);
+                    grad_w[j] = kept * dot(of_head, v + j * d + at, d_head);
                     along += grad_w[j] * w[j];
-                    add_times(grad_v + j * d + at, w[j] * kept, g + at, d_head);
+                    add_times(grad_v + j * d + at, w[j] * kept, of_head, d_head);
                 }
                 for (int64_t j = 0; j <= i; j++) {
                     float grad_score = w[j] * (grad_w[j] - along) * shape->scale;
@@ -234,20 +245,12 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
             }
         }
         for (int64_t t = 0; t < seq; t++) {
-            int64_t row = b * seq + t, at = row * (3 * d + inner);
+            int64_t at = (b * seq + t) * (3 * d + inner);
             turn_heads(shape, grad_q + t * d, query_turn, t, -1);
             turn_heads(shape, grad_k + t * d, key_turn, t, -1);
             write_row(grad_z, at, d, shape->half, grad_q + t * d);
             write_row(grad_z, at + d, d, shape->half, grad_k + t * d);
             write_row(grad_z, at + 2 * d, d, shape->half, grad_v + t * d);
-            read_row(z, at + 3 * d, inner, shape->half, m);
-            read_row(grad_u, row * (d + inner) + d, inner, shape->half, grad_m);
-            for (int64_t c = 0; c < inner; c++) {
-                float x = m[c] + bias[c], gate = gelu_gate(x);
-                grad_m[c] *= gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
-                grad_bias[c] += grad_m[c];
-            }
-            write_row(grad_z, at + 3 * d, inner, shape->half, grad_m);
         }
     }
 }

@@ -94,7 +94,7 @@ class FusedBlock(torch.autograd.Function):
         run, about = _library(), byref(ctx.shape)
         seq, d, inner = x.shape[1], x.shape[2], len(b_mlp)
         grad = grads[0].contiguous()
-        scratch = torch.empty(6 * seq * d + d + 2 * inner + seq)
+        scratch = torch.empty(7 * seq * d + 2 * inner + seq)
 
         grad_written, grad_b_out = torch.empty_like(y), torch.zeros(d)
         run.residual_backward(about, *_at(grad, output_mask, grad_written, grad_b_out, scratch))
