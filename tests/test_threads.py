@@ -1,3 +1,5 @@
+import os
+import signal
 import threading
 
 import pytest
@@ -46,3 +48,20 @@ def test_an_error_arrives_and_the_number_of_threads_is_as_before(cores: int):
         side_by_side(work, range(4))
     assert torch.get_num_threads() == cores
     assert side_by_side(lambda n: n, range(4)) == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 warns of what is tried here
+def test_a_forked_process_starts_threads_of_its_own():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        side_by_side(lambda n: n, range(4))
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)  # a process that waits for threads that it does not have ends here
+            os._exit(side_by_side(lambda n: n, range(4)) != [0, 1, 2, 3])
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+    finally:
+        torch.set_num_threads(before)

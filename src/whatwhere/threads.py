@@ -7,6 +7,7 @@ run at a time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -27,14 +28,14 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         torch.set_num_threads(1)
         if min(cores, len(items)) < 2:
             return [work(item) for item in items]
-        return list(_crew(min(cores, len(items))).map(work, items))
+        return list(_crew(min(cores, len(items)), os.getpid()).map(work, items))
     finally:
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
 
 
 @cache
-def _crew(wanted: int) -> ThreadPoolExecutor:
-    """Threads that stay: a new one would have to set up its share of the libraries again."""
+def _crew(wanted: int, _process: int) -> ThreadPoolExecutor:
+    """Threads that stay: a new one would have to set up its share of the libraries again. A forked process has none."""
     return ThreadPoolExecutor(threads_that_fit(wanted), "whatwhere", torch.set_num_threads, (1,))
 
 
