@@ -1,10 +1,13 @@
 import os
+import re
 import signal
 import threading
+import time
 
 import pytest
 import torch
 
+from whatwhere import threads
 from whatwhere.threads import side_by_side
 
 
@@ -48,6 +51,14 @@ def test_an_error_arrives_and_the_number_of_threads_is_as_before(cores: int):
         side_by_side(work, range(4))
     assert torch.get_num_threads() == cores
     assert side_by_side(lambda n: n, range(4)) == [0, 1, 2, 3]
+
+
+def test_threads_that_come_late_do_not_change_what_all_share(cores: int):
+    threads._crew.cache_clear()
+    side_by_side(lambda n: n, range(cores))
+    time.sleep(0.05)
+    shared = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
+    assert shared is None or int(shared[1]) == cores
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -8,6 +8,7 @@ run at a time.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -36,7 +37,11 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 @cache
 def _crew(wanted: int, _process: int) -> ThreadPoolExecutor:
     """Threads that stay: a new one would have to set up its share of the libraries again. A forked process has none."""
-    return ThreadPoolExecutor(threads_that_fit(wanted), "whatwhere", torch.set_num_threads, (1,))
+    size = threads_that_fit(wanted)
+    crew, all_here = ThreadPoolExecutor(size, "whatwhere", torch.set_num_threads, (1,)), threading.Barrier(size)
+    for waiting in [crew.submit(all_here.wait) for _ in range(size)]:
+        waiting.result()  # a thread that came later would change what is shared while others rely on it
+    return crew
 
 
 def keep_memory() -> None:
