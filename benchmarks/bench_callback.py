@@ -19,6 +19,7 @@ from whatwhere.adapters.callbacks import EVERY
 
 STEPS, BATCH, SEQ, VOCABULARY = 600, 8, 64, 256
 INPUTS = 16
+TURNS = 3
 
 
 def train(out: Path | None = None, every: int = EVERY, steps: int = STEPS) -> tuple[float, ww.HeadWatch | None]:
@@ -43,17 +44,22 @@ def train(out: Path | None = None, every: int = EVERY, steps: int = STEPS) -> tu
 
 
 def main() -> None:
-    """Prints shares of the training time."""
+    """Prints shares of the training time; the trainings take turns, and the best of each kind counts."""
+    kinds = {"every 200 steps (default)": EVERY, "every 10 steps": 10}
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
         train(steps=20)  # warm up
-        alone, _ = train()
-        for name, every in (("every 200 steps (default)", EVERY), ("every 10 steps", 10)):
-            total, watch = train(Path(scratch) / name, every)
+        alone, watched = [], {name: [] for name in kinds}
+        for turn in range(TURNS):
+            alone.append(train()[0])
+            for name, every in kinds.items():
+                watched[name].append(train(Path(scratch) / f"{name} {turn}", every))
+        for name, runs in watched.items():
+            total, watch = min(runs, key=lambda run: run[0])
             assert watch is not None
             rows += [
                 Row(f"{name}: scoring, share of the training time", 100 * watch.share, "%", "< 5"),
-                Row(f"{name}: whole training with a watch against without", total / alone, "x", "< 1.05"),
+                Row(f"{name}: whole training with a watch against without", total / min(alone), "x", "< 1.05"),
                 Row(f"{name}: (times scored", float(len(watch.watched.rows)), ")"),
             ]
     show(f"Watching {4 * 4} heads on {INPUTS} inputs of {SEQ} tokens in a training of {STEPS} steps", rows)
