@@ -1,4 +1,5 @@
 import os
+import random
 import re
 import signal
 import threading
@@ -6,9 +7,11 @@ import time
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whatwhere import threads
-from whatwhere.threads import side_by_side
+from whatwhere.threads import side_by_side, split
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -53,10 +56,18 @@ def test_an_error_arrives_and_the_number_of_threads_is_as_before(cores: int):
     assert side_by_side(lambda n: n, range(4)) == [0, 1, 2, 3]
 
 
-def test_threads_that_come_late_do_not_change_what_all_share(cores: int):
+def test_threads_that_come_late_do_not_change_what_all_share(cores: int, monkeypatch: pytest.MonkeyPatch):
+    set_number = torch.set_num_threads
+
+    def slow_to_come(number: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.05 * random.random())
+        set_number(number)
+
+    monkeypatch.setattr(torch, "set_num_threads", slow_to_come)
     threads._crew.cache_clear()
     side_by_side(lambda n: n, range(cores))
-    time.sleep(0.05)
+    time.sleep(0.1)
     shared = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
     assert shared is None or int(shared[1]) == cores
 
@@ -76,3 +87,10 @@ def test_a_forked_process_starts_threads_of_its_own():
         assert os.waitstatus_to_exitcode(status) == 0
     finally:
         torch.set_num_threads(before)
+
+
+@given(count=st.integers(0, 500), first=st.integers(0, 9), parts=st.integers(1, 40))
+def test_rows_are_dealt_out_evenly_and_once(count: int, first: int, parts: int):
+    dealt = split(range(first, first + count), parts)
+    assert [row for part in dealt for row in part] == list(range(first, first + count))
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1

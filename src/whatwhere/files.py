@@ -20,6 +20,11 @@ watchers: list[Callable[[Path], None]] = []
 """Called with the path of each file that was written or removed here; :mod:`whatwhere.remote` keeps copies in step."""
 
 
+def cache_directory(subject: str) -> Path:
+    """Where what can be made again is kept: ``whatwhere/SUBJECT`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / subject
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a path to write to; on a clean exit it becomes ``path``, otherwise ``path`` is left as it was.

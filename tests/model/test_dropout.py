@@ -63,7 +63,7 @@ def test_a_part_of_a_batch_has_its_part_of_every_mask(rows: int, cut: int, seed:
         assert torch.equal(mask, torch.cat([first, rest]))
 
 
-@pytest.mark.skipif(kernels().library is None, reason=f"no compiled kernels: {kernels().missing}")
+@pytest.mark.skipif(kernels().library is None, reason=f"runs where there is a C compiler; {kernels().missing}")
 @given(
     seed=st.integers(0, 2**63 - 1), step=st.integers(0, 2**40), first_row=st.integers(0, 2**20), rate=st.floats(0, 0.99)
 )

@@ -13,7 +13,7 @@ from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernels import kernels
 
-pytestmark = pytest.mark.skipif(kernels().library is None, reason=f"no compiled kernels: {kernels().missing}")
+pytestmark = pytest.mark.skipif(kernels().library is None, reason=f"runs with a C compiler; {kernels().missing}")
 
 Gradients = tuple[Tensor, list[Tensor]]
 
@@ -83,6 +83,16 @@ def test_the_path_is_taken_by_short_float32_inputs_on_a_cpu_only():
     assert not fused.serves(x.double())
     assert not fused.serves(x.to("meta"))
     assert not fused.serves(torch.zeros(1, 1000, 8))
+    with torch.autocast("cpu", torch.bfloat16):  # torch chooses the kinds of numbers then
+        assert not fused.serves(x)
+
+
+def test_a_gradient_of_the_gradient_is_refused_and_not_taken_for_zero():
+    model = small(layers=2)
+    *_, x = model.residuals(tokens())
+    (gradient,) = torch.autograd.grad(x.square().sum(), model.embedding.weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
 
 
 def test_prediction_takes_it_too_and_agrees_with_the_plain_path():
@@ -141,6 +151,7 @@ def test_a_batch_without_sequences_has_a_gradient_of_nothing():
     assert not any(gradient.any() for gradient in none)
 
 
-def test_what_is_not_dense_is_never_handed_to_compiled_code():
+@pytest.mark.parametrize("strange", [torch.zeros(4, 4).t(), torch.zeros(4, dtype=torch.float64)])
+def test_what_is_not_dense_or_of_another_kind_is_never_handed_to_compiled_code(strange: Tensor):
     with pytest.raises(AssertionError):
-        fused._at(torch.zeros(4, 4).t())
+        fused._at(torch.zeros(4), strange)

@@ -10,7 +10,7 @@ import pytest
 from whatwhere.model import kernels as module
 from whatwhere.model.kernels import Kernels, kernels
 
-needs_compiler = pytest.mark.skipif(not any(map(shutil.which, module._COMPILERS)), reason="no C compiler here")
+needs_compiler = pytest.mark.skipif(not any(map(shutil.which, module._COMPILERS)), reason="runs with a C compiler")
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     for name in ("CC", "WHATWHERE_KERNELS"):
         monkeypatch.delenv(name, raising=False)
     module._kernels.cache_clear()
-    yield module.cache_directory()
+    yield module.cache_directory("kernels")
     module._kernels.cache_clear()
 
 
@@ -138,7 +138,7 @@ def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     built = module._run([*module._compiler(), *flags, *checks, "-o", str(program), source, "-lm"])
     if "cannot find" in built.stderr:
-        pytest.skip("the sanitizers of the compiler are not installed here")
+        pytest.skip("runs where the sanitizers of the compiler are installed")
     assert built.returncode == 0, built.stderr
     done = module._run([str(program)])
     assert done.returncode == 0, done.stderr

@@ -2,16 +2,15 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
 from whatwhere.model.config import ModelConfig
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
+from whatwhere.threads import split
 from whatwhere.training import gradient
-from whatwhere.training.gradient import loss_and_gradients, split
+from whatwhere.training.gradient import loss_and_gradients
 
 TOKENS = torch.randint(0, 20, (13, 9), generator=torch.Generator().manual_seed(0))
 
@@ -80,10 +79,3 @@ def test_where_torch_chooses_the_precision_the_gradient_is_near(model: GPTJ, mon
     for one, other in zip(rounded, at_once(model)[1], strict=True):
         assert one.dtype == torch.float32
         assert 0 < float((one - other).norm() / other.norm()) < 0.1
-
-
-@given(count=st.integers(0, 500), first=st.integers(0, 9), parts=st.integers(1, 40))
-def test_rows_are_dealt_out_evenly_and_once(count: int, first: int, parts: int):
-    dealt = split(range(first, first + count), parts)
-    assert [row for part in dealt for row in part] == list(range(first, first + count))
-    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1

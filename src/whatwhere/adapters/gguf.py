@@ -10,6 +10,7 @@ from typing import Any
 
 from whatwhere import memory
 from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.files import cache_directory
 
 MAGIC = b"GGUF"
 ROOM = 1.2
@@ -20,11 +21,6 @@ def is_gguf(path: Path) -> bool:
     """Whether a file begins as a GGUF file does."""
     with path.open("rb") as opened:
         return opened.read(len(MAGIC)) == MAGIC
-
-
-def cache_directory() -> Path:
-    """Where converted models lie: ``whatwhere/gguf`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / "gguf"
 
 
 def converted(path: Path) -> Path:
@@ -42,7 +38,7 @@ def converted(path: Path) -> Path:
         raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
     about = path.resolve().stat()
     key = hashlib.sha256(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
-    directory = cache_directory() / f"{path.stem}-{key}"
+    directory = cache_directory("gguf") / f"{path.stem}-{key}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from whatwhere.model.kernels import Shape, kernels
 
@@ -31,8 +32,8 @@ _LONGEST = 128
 
 def serves(x: Tensor) -> bool:
     """Whether the compiled path takes this input [batch, seq, d_model]."""
-    short = x.shape[1] <= _LONGEST
-    return short and x.device.type == "cpu" and x.dtype == torch.float32 and kernels().library is not None
+    plain = x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
+    return not plain and x.shape[1] <= _LONGEST and kernels().library is not None
 
 
 class FusedBlock(torch.autograd.Function):
@@ -85,7 +86,10 @@ class FusedBlock(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride] (torch's decorator hides the names)
+        ctx: Any, *grads: Tensor
+    ) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
         (
             x, norm_weight, into, b_mlp, back, query_turn, key_turn, attention_mask, output_mask,
@@ -122,5 +126,6 @@ def _library() -> CDLL:
 
 def _at(*tensors: Tensor | None) -> list[int | None]:
     """Where dense tensors lie in memory; compiled code believes what it is told, so this is the place to check."""
-    assert all(tensor is None or tensor.is_contiguous() for tensor in tensors)
+    kinds = (torch.float32, torch.bfloat16)
+    assert all(tensor is None or (tensor.is_contiguous() and tensor.dtype in kinds) for tensor in tensors)
     return [None if tensor is None else tensor.data_ptr() for tensor in tensors]

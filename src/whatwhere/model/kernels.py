@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.files import whole_file
+from whatwhere.files import cache_directory, whole_file
 
 SOURCE = Path(__file__).with_name("block.c")
 _FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
@@ -76,7 +76,7 @@ def _load() -> ctypes.CDLL:
     if os.environ.get("WHATWHERE_KERNELS", "").lower() in ("off", "0", "no"):
         raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
     compiler = _compiler()
-    path = cache_directory() / f"{_made_from(compiler)}.so"
+    path = cache_directory("kernels") / f"{_made_from(compiler)}.so"
     with suppress(OSError):  # not there, or damaged
         return _declared(ctypes.CDLL(str(path)))
     with whole_file(path) as target:
@@ -85,11 +85,6 @@ def _load() -> ctypes.CDLL:
         return _declared(ctypes.CDLL(str(path)))
     except OSError as error:
         raise WhatwhereError(f"what {compiler[0]} made cannot be loaded: {error}.") from error
-
-
-def cache_directory() -> Path:
-    """Where compiled kernels lie: ``whatwhere/kernels`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / "kernels"
 
 
 def _compiler() -> list[str]:

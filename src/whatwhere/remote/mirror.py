@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.files import TEMPORARY_SUFFIX
+from whatwhere.files import TEMPORARY_SUFFIX, cache_directory
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 """Where a copy is whole or nothing without a rename."""
@@ -56,7 +56,7 @@ class Mirror:
         parts = [part for part in rest.split("/") if part]
         if not parts or any(part in (".", "..") or part.startswith("~") for part in parts):
             raise WhatwhereError(f"an address such as s3://bucket/prefix was expected, and {url!r} arrived.")
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / "remote"
+        home = cache_directory("remote")
         files = _file_system(scheme.lower(), url)
         root = str(files._strip_protocol(f"{scheme}://{'/' * rest.startswith('/')}{'/'.join(parts)}"))
         below = Path(scheme.lower(), *parts)

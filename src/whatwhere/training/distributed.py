@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, distributed
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.threads import split
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.gradient import split
 
 T = TypeVar("T")
 

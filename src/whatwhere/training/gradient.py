@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
-from whatwhere.threads import side_by_side
+from whatwhere.threads import side_by_side, split
 
 MICRO_BATCH = 64
 """Sequences that pass through the model together on a core: more would not be faster, and take memory."""
@@ -51,11 +51,6 @@ def loss_and_gradients(
 
     shares = min(torch.get_num_threads(), len(rows)) if device == "cpu" else 1
     return _sum(side_by_side(of_share, split(rows, max(1, shares))))
-
-
-def split(rows: range, parts: int) -> list[range]:
-    """Rows in so many parts, in order, which differ by one row at most."""
-    return [rows[i * len(rows) // parts : (i + 1) * len(rows) // parts] for i in range(parts)]
 
 
 def _sum(found: list[tuple[float, list[Tensor]]]) -> tuple[float, list[Tensor]]:

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.threads import side_by_side
+from whatwhere.threads import side_by_side, split
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.gradient import split
 
 
 class Optimiser:
