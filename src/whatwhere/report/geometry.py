@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 PICTURED = 2
 """How many trained layers stand beside the construction."""
 
+KEY = {
+    "number": "arrows are queries by their integer, squares keys of symbols, triangles keys of integers",
+    "letter": "arrows are queries by the letter that they ask for, squares keys by their letter",
+}
+"""What is what in the planes of Figure 4."""
+
 
 def draw_geometry(directory: Path) -> list[Path]:
     """Draws every figure of one ``DIR/geometry`` into it.
@@ -101,6 +107,7 @@ def draw_planes(results: Results) -> list[Path]:
         panels[-1].set(xlabel="frequency ID", ylabel="share of the logits' variance")
         panels[-1].set_title("C. planes that carry the logits\n")
         panels[-1].legend()
+        figure.supxlabel(f"A, B: {KEY[task]}; each kind is scaled to its longest", fontsize=8)
         return save_figure(figure, results.directory / "figure-4-geometry")
 
 
@@ -180,6 +187,7 @@ def _trained(axes: Axes, task: str, rows: list[PlaneVector]) -> None:
     axes.set_aspect("equal")
     axes.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), xticks=[], yticks=[])
     axes.grid(False)
+    axes.spines[:].set_visible(False)
     circle = np.linspace(0, 2 * math.pi, 200)
     axes.plot(np.cos(circle), np.sin(circle), color=PALE, linewidth=0.8)
     for role in ("key", "query"):
@@ -199,7 +207,3 @@ def _trained(axes: Axes, task: str, rows: list[PlaneVector]) -> None:
                 )
                 if task == "letter" and len(here) > 1:
                     axes.annotate(row.name, (x, y), (3, 3), textcoords="offset points", fontsize=7)
-    note = "arrows: queries by integer; squares: keys of symbols, triangles: of integers"
-    axes.set_xlabel(
-        note if task == "number" else "arrows: queries by letter asked; squares: keys by letter", fontsize=6
-    )
