@@ -39,17 +39,28 @@ def compiler(path: Path, script: str) -> str:
 @needs_compiler
 def test_they_are_built_once_and_found_again(own_cache: Path):
     assert kernels().library is not None
-    (built,) = own_cache.iterdir()
+    (built,) = own_cache.glob("*.so")
     made = built.stat().st_mtime_ns
     assert again().library is not None
     assert built.stat().st_mtime_ns == made
 
 
 @needs_compiler
-def test_a_damaged_library_is_built_again(own_cache: Path):
-    own_cache.mkdir(parents=True)
-    (own_cache / f"{module._made_from(['cc'])}.so").write_bytes(b"half a lib")
+@pytest.mark.parametrize("damage", ["half of it", "one bit", "no seal", "no text in the seal"])
+def test_a_damaged_library_is_built_again(own_cache: Path, damage: str):
     assert kernels().library is not None
+    (library,), (seal,) = own_cache.glob("*.so"), own_cache.glob("*.seal")
+    content = library.read_bytes()
+    library.unlink()  # this process has it mapped: the damage must be done to another file
+    if damage == "half of it":
+        library.write_bytes(content[: len(content) // 2])
+    elif damage == "one bit":
+        library.write_bytes(content[:-9] + bytes([content[-9] ^ 4]) + content[-8:])
+    else:
+        library.write_bytes(content)
+        seal.write_bytes(b"" if damage == "no seal" else b"\xff\xfe")
+    assert again().library is not None
+    assert module._is_as_compiled(library)
 
 
 @needs_compiler
@@ -57,7 +68,7 @@ def test_threads_that_ask_at_once_get_the_same(own_cache: Path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: kernels(), range(8)))
     assert {id(each.library) for each in found} == {id(found[0].library)}
-    assert len(list(own_cache.iterdir())) == 1
+    assert len(list(own_cache.glob("*.so"))) == 1
 
 
 @needs_compiler

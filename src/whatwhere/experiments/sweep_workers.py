@@ -10,7 +10,6 @@ import logging
 import math
 import multiprocessing
 import os
-import threading
 import time
 from contextlib import suppress
 from multiprocessing.connection import wait
@@ -18,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.experiments.sweep_spec import Item
+from whatwhere.experiments.workers import end_with_parent
 from whatwhere.training.interrupt import Interrupted
 
 NODE_RETRIES = 5
@@ -127,14 +127,7 @@ class LocalWorkers:
 
 def _serve(place: str, pipe: Any) -> None:
     """The life of a process: item after item, until it is asked to stop or the sweep itself is gone."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def leave_with_parent() -> None:
-        parent.join()
-        os._exit(1)  # like a kill: what is on disk is whole, and the next sweep goes on from it
-
-    threading.Thread(target=leave_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         while True:
             pipe.send(attempt_item(place, *pipe.recv()))

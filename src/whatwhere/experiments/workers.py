@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 60.0
 """Seconds that a worker gets to save what it has when it is asked to stop."""
-_WATCH = 0.5
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -105,7 +104,7 @@ class Workers:
     def _hire(self) -> _Worker:
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(self._make, self._directory, self._threads, theirs, os.getpid()), daemon=True
+            target=_serve, args=(self._make, self._directory, self._threads, theirs), daemon=True
         )
         before = {name: os.environ.get(name) for name in _THREADS}
         os.environ |= dict.fromkeys(_THREADS, str(self._threads))  # read once, when the libraries are loaded
@@ -121,9 +120,9 @@ class Workers:
         return self._workers[-1]
 
 
-def _serve(make: Callable[[], Sequence[Stage]], directory: Path, threads: int, connection: Line, parent: int) -> None:
+def _serve(make: Callable[[], Sequence[Stage]], directory: Path, threads: int, connection: Line) -> None:
     """The life of a worker: stages by name, until nobody is there to name one."""
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with_parent()
     import torch
 
     torch.set_num_threads(threads)
@@ -147,8 +146,13 @@ def _outcome(stage: Stage, directory: Path, connection: Line) -> BaseException |
     return None
 
 
-def _end_with(parent: int) -> None:
+def end_with_parent() -> None:
     """Ends this process when the one that started it is gone: work that nobody watches must not go on."""
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    os._exit(1)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "the process that began everything has nobody to end with"
+
+    def leave() -> None:
+        parent.join()
+        os._exit(1)  # like a kill: what is on disk is whole, and the same command goes on from it
+
+    threading.Thread(target=leave, daemon=True).start()

@@ -16,11 +16,11 @@ import shlex
 import shutil
 import subprocess
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from whatwhere import seal
 from whatwhere.errors import WhatwhereError
 from whatwhere.files import cache_directory, whole_file
 
@@ -77,14 +77,27 @@ def _load() -> ctypes.CDLL:
         raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
     compiler = _compiler()
     path = cache_directory("kernels") / f"{_made_from(compiler)}.so"
-    with suppress(OSError):  # not there, or damaged
-        return _declared(ctypes.CDLL(str(path)))
-    with whole_file(path) as target:
-        _compile(compiler, target)
+    if not _is_as_compiled(path):
+        with whole_file(path) as target:
+            _compile(compiler, target)
+        with whole_file(_seal_of(path)) as target:
+            target.write_text(seal.make(path.read_bytes()))
     try:
         return _declared(ctypes.CDLL(str(path)))
     except OSError as error:
         raise WhatwhereError(f"what {compiler[0]} made cannot be loaded: {error}.") from error
+
+
+def _is_as_compiled(path: Path) -> bool:
+    """Whether the library is there and whole: one changed bit of it could compute something else."""
+    try:
+        return _seal_of(path).read_bytes() == seal.make(path.read_bytes()).encode()
+    except OSError:
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_suffix(".seal")
 
 
 def _compiler() -> list[str]:
