@@ -52,15 +52,22 @@ def test_the_export_to_transformers_gives_the_same_answers(model: GPTJ):
         torch.testing.assert_close(model(tokens), model.to_hf()(tokens).logits, rtol=0, atol=1e-3)
 
 
-def test_the_letter_model_needs_symbolic_heads_only_and_the_number_model_counts_within_a_window():
+def test_the_letter_model_matches_and_the_number_model_has_heads_of_both_kinds():
     letter, number = ww.load("letter"), ww.load("number")
-    task = make_task("letter")
-    scores = ww.score(ww.trace(letter, task.sample(128, seed=3).tokens, layers=[0]))
-    assert float(scores.symbolic[0, 0]) >= 0.95
-    assert float(scores.positional[0, 0]) <= 0.05
+    matching = ww.score(ww.trace(letter, make_task("letter").sample(128, seed=3).tokens, layers=[0, 1]))
+    assert float(matching.symbolic.min()) >= 0.95
+    assert float(matching.positional.max()) <= 0.05
+    counting, carrying = ww.score(ww.trace(number, make_task("number").sample(256, seed=3).tokens)).positional[
+        [1, 7], 0
+    ]
+    assert counting >= 0.9
+    assert carrying <= 0.1
+
+
+def test_the_first_layer_of_the_number_model_counts_among_targets():
     task = make_task("number")
-    one_hop = task.sample(128, hops=1, seed=3).tokens
-    within = ww.score(ww.trace(number, one_hop, layers=[0]), among=range(task.target))
+    trace = ww.trace(ww.load("number"), task.sample(128, hops=1, seed=3).tokens, layers=[0])
+    within = ww.score(trace, among=range(task.target))
     assert float(within.positional[0, 0]) >= 0.95
     assert float(within.symbolic[0, 0]) <= 0.1
 

@@ -158,6 +158,16 @@ def test_only_what_holds_everywhere_is_recorded(world, tmp_path: Path) -> None:
     assert set(json.loads(path.read_text())) == {"quick", "laptop"}
 
 
+def test_what_one_seed_does_not_show_is_not_recorded(world, tmp_path: Path) -> None:
+    _, other = (type(world)(world.directory / "seeds" / str(seed)).everything(seed) for seed in (1, 2))
+    everything = record("quick", [judge(world.directory)], tmp_path / "baseline.json")
+    other.accuracy("letter", (300, 400, 500, 600))
+    (most,) = (one for one in judge(world.directory) if one.claim.id == "letter-hops-together")
+    assert (most.verdict, most.with_every_seed) == ("holds", False)
+    held = record("quick", [judge(world.directory)], tmp_path / "baseline.json")
+    assert set(everything) - set(held) == {"letter-hops-together"}
+
+
 @pytest.mark.parametrize(
     ("preset", "judged", "message"),
     [("huge", [[]], "a preset .* was expected"), ("quick", [], "at least one reproduction")],

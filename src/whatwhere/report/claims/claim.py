@@ -70,6 +70,8 @@ class Judged:
     inputs: int | None = None
     seeds: tuple[float, ...] = ()
     """The value with each seed on which it could be measured."""
+    with_every_seed: bool = False
+    """Whether it holds with each of them, and not just with more than half."""
     missing: bool = False
     """Whether it was not tested for want of results."""
 

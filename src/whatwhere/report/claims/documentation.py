@@ -18,7 +18,8 @@ half of them. Statements about solutions are asked only of models that have lear
 
 `whatwhere reproduce` ends with an error when a claim that held before no longer does. What held is recorded by preset;
 record it anew, from one or more reproductions that are right, with
-`python -m whatwhere.report.claims.record PRESET DIR [DIR ...]`. Only claims that hold in all of them are kept.
+`python -m whatwhere.report.claims.record PRESET DIR [DIR ...]`. Only claims that hold with all of their seeds are
+kept.
 
 This page is generated: `python -m whatwhere.report.claims.documentation > docs/claims.md`.
 

@@ -59,7 +59,7 @@ def _judge(claim: Claim, source: Source, others: Sequence[Source]) -> Judged:
     if len(findings) > 1:
         why += f" It holds with {held} of {len(findings)} seeds: {min(values):.3g} to {max(values):.3g}."
     verdict = HOLDS if 2 * held > len(findings) else FAILS
-    return Judged(claim, verdict, why, first.value, first.interval, first.inputs, values)
+    return Judged(claim, verdict, why, first.value, first.interval, first.inputs, values, held == len(findings))
 
 
 def write_claims(directory: Path, judged: Sequence[Judged] | None = None) -> Path:

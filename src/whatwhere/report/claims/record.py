@@ -1,7 +1,7 @@
 """Records which claims hold: ``python -m whatwhere.report.claims.record PRESET DIR [DIR ...]``.
 
-Only claims that hold in every one of the reproductions are recorded, so that several seeds or machines can vouch for
-them.
+Only claims that hold with every seed of every one of the reproductions are recorded: what some seeds or machines do not
+show must not count as a regression on another.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.report.claims.baseline import BASELINE, PRESETS
-from whatwhere.report.claims.claim import HOLDS, Judged
+from whatwhere.report.claims.claim import Judged
 from whatwhere.report.claims.judging import judge
 from whatwhere.storage import read_json, write_text
 
 
 def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELINE) -> list[str]:
-    """Records the claims that hold in every one of some reproductions.
+    """Records the claims that hold with every seed of some reproductions.
 
     Args:
         preset: for which; other presets keep their records.
@@ -33,7 +33,7 @@ def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELIN
         raise WhatwhereError(f"a preset ({', '.join(PRESETS)}) was expected, and {preset!r} arrived.")
     if not judged:
         raise WhatwhereError("at least one reproduction to record was expected, and none arrived.")
-    everywhere = [{one.claim.id for one in claims if one.verdict == HOLDS} for claims in judged]
+    everywhere = [{one.claim.id for one in claims if one.with_every_seed} for claims in judged]
     held = [one.claim.id for one in judged[0] if all(one.claim.id in ids for ids in everywhere)]
     known = read_json(path, "the recorded baseline of the claims") if path.is_file() else {}
     # Plain JSON without a seal: it is part of the source, and merged like it.
