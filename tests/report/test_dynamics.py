@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.history import COLUMNS
-from whatwhere.report.dynamics import draw_dynamics, shown_layers
+from whatwhere.report.dynamics import draw_dynamics, draw_seeds, shown_layers
 from whatwhere.report.dynamics_data import purity_rows, read_dynamics
+from whatwhere.report.reproduction import draw_everything
 from whatwhere.storage import write_csv
 from whatwhere.tasks import make_task
 from whatwhere.training.presets import smoke
@@ -26,10 +28,10 @@ def history_row(step: int, layer: int, head: int, positional: float, symbolic: f
     return [step, layer, head, positional, symbolic, entropy, 0.01, 8, 0, "layer", entropy / 2, 0.0, 0]
 
 
-def make_run(directory: Path, task: str = "number", layers: int = 2, heads: int = 1) -> Path:
+def make_run(directory: Path, task: str = "number", layers: int = 2, heads: int = 1, seed: int = 0) -> Path:
     """Layer 0 turns positional at step 10, lapses, and stays so from step 30; the others symbolic from step 20."""
     run = Run(directory)
-    run.create(smoke(make_task(task)))
+    run.create(replace(smoke(make_task(task)), seed=seed))
     metrics = [
         {"step": float(step), "loss": 1.0, "accuracy": mean, "accuracy_hop1": mean, "accuracy_hop2": mean}
         for step, mean in zip(STEPS, ACCURACY, strict=True)
@@ -109,3 +111,36 @@ def test_undefined_accuracy_leaves_the_mark_out(tmp_path: Path) -> None:
     Run(run).write_metrics([{"step": 0.0, "loss": 1.0, "accuracy": math.nan, "accuracy_hop1": math.nan}])
     assert math.isnan(read_dynamics(run).best)
     assert draw_dynamics([run], tmp_path / "figures")
+
+
+@pytest.mark.slow
+def test_seeds_are_drawn_together_where_a_task_has_several(tmp_path: Path) -> None:
+    runs = {
+        "number": {seed: make_run(tmp_path / str(seed) / "number") for seed in (0, 3)},
+        "letter": {0: make_run(tmp_path / "0" / "letter", "letter")},
+    }
+    files = draw_seeds(runs, tmp_path / "figures")
+    assert [file.name for file in files] == ["seeds.pdf", "seeds.png"]
+    accuracy, purity = (table(tmp_path / "figures" / f"seeds-{name}.csv") for name in ("accuracy", "purity"))
+    assert {(row["seed"], row["task"]) for row in accuracy} == {("0", "number"), ("3", "number"), ("0", "letter")}
+    assert len(accuracy) == 3 * 3 * len(STEPS)
+    since = {
+        (row["seed"], row["layer"], row["kind"]): row["pure_for_good"] for row in purity if row["task"] == "number"
+    }
+    assert (since["3", "0", "positional"], since["3", "1", "symbolic"], since["3", "1", "positional"]) == (
+        "30",
+        "20",
+        "",
+    )
+
+
+@pytest.mark.slow
+def test_a_reproduction_shows_its_seeds_if_there_are_several(tmp_path: Path) -> None:
+    make_run(tmp_path / "number")
+    assert "seeds" not in {file.stem for file in draw_everything(tmp_path).figures}
+    make_run(tmp_path / "seeds" / "1" / "number", seed=1)
+    assert "seeds" in {file.stem for file in draw_everything(tmp_path).figures}
+    unscored = Run(tmp_path / "seeds" / "2" / "number")
+    unscored.create(replace(smoke(make_task("number")), seed=2))
+    draw_everything(tmp_path)
+    assert {row["seed"] for row in table(tmp_path / "figures" / "seeds-accuracy.csv")} == {"0", "1"}

@@ -1,8 +1,9 @@
-"""Figure 2 and its two appendix figures: accuracy, scores and purity along training, drawn from runs on disk.
+"""Figure 2 and its relatives: accuracy, scores and purity along training, drawn from runs on disk.
 
     figure-2-dynamics     A accuracy per hop class, B scores and entropy of some layers, C purity counts
     all-layers            B for every layer
     gammas                C at both tolerances
+    seeds                 A and C of every seed, where there are several
 
 Each has its numbers beside it as CSV, and a column of panels for each run. A dashed line marks t*, the moment of
 maximal accuracy (erratum E18). The paper scales entropy to its range within each layer, which hides its level, so a
@@ -12,7 +13,7 @@ dotted line shows its share of the maximum (erratum E25).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +144,57 @@ def draw_gammas(runs: Sequence[Dynamics], path: Path) -> list[Path]:
     rows = [row for gamma in GAMMAS for run in runs for row in purity_rows(run, gamma)]
     write_csv(path.with_suffix(".csv"), PURITY_COLUMNS, rows)
     return save_figure(figure, path)
+
+
+def draw_seeds(runs: Mapping[str, Mapping[int, Path]], into: Path) -> list[Path]:
+    """Accuracy and purity of the same trainings with several seeds: a line of panels for each, two for each task.
+
+    Args:
+        runs: run directories, trained and scored, by task and by seed.
+        into: where the figure and its data go.
+
+    Raises:
+        WhatwhereError: a directory is no run or was not scored, or a table is damaged.
+    """
+    from matplotlib import pyplot
+
+    read = {task: {seed: read_dynamics(run) for seed, run in seeds.items()} for task, seeds in runs.items()}
+    seeds = sorted({seed for found in read.values() for seed in found})
+    with style():
+        figure, panels = pyplot.subplots(
+            len(seeds), 2 * len(read), figsize=(0.72 * COLUMN * 2 * len(read), 0.9 + 2.1 * len(seeds)), squeeze=False,
+            sharex="col",
+        )  # fmt: skip
+        for column, (task, found) in enumerate(read.items()):
+            for line, seed in enumerate(seeds):
+                accuracy, counts = panels[line, 2 * column : 2 * column + 2]
+                accuracy.set_visible(seed in found)
+                counts.set_visible(seed in found)
+                if seed in found:
+                    _draw_accuracy(accuracy, found[seed])
+                    _draw_purity(counts, found[seed], GAMMAS[0])
+                    _mark_maximum(accuracy, found[seed])
+                    _mark_maximum(counts, found[seed], label_at=0.93)
+                    accuracy.set_ylabel(f"seed {seed}")
+            longest = max(run.last for run in found.values())
+            for axes in (*panels[:, 2 * column], *panels[:, 2 * column + 1]):
+                axes.set_xlim(0, longest)
+            panels[0, 2 * column].set_title(f"{task.capitalize()} task: accuracy", weight="bold")
+            panels[0, 2 * column + 1].set_title("Heads that are pure for good", weight="bold")
+        for axes in panels[-1]:
+            axes.set_xlabel("training step")
+        shown = {str(line.get_label()): line for axes in panels.flat for line in axes.get_legend_handles_labels()[0]}
+        figure.legend(handles=[*shown.values()], loc="outside lower center", ncols=len(shown), fontsize=8)
+        each = [(seed, run) for found in read.values() for seed, run in found.items()]
+        write_csv(
+            into / "seeds-accuracy.csv", ("seed", *ACCURACY_COLUMNS),
+            [(seed, *row) for seed, run in each for row in accuracy_rows(run)],
+        )  # fmt: skip
+        write_csv(
+            into / "seeds-purity.csv", ("seed", *PURITY_COLUMNS),
+            [(seed, *row) for seed, run in each for row in purity_rows(run, GAMMAS[0])],
+        )  # fmt: skip
+        return save_figure(figure, into / "seeds")
 
 
 def shown_layers(run: Dynamics) -> list[int]:

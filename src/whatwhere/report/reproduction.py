@@ -19,7 +19,7 @@ from whatwhere.experiments.reproduce import computing_stages
 from whatwhere.experiments.stage import Stage
 from whatwhere.report import mechanism
 from whatwhere.report.claims import write_claims
-from whatwhere.report.dynamics import draw_dynamics
+from whatwhere.report.dynamics import draw_dynamics, draw_seeds
 from whatwhere.report.examples import draw_examples
 from whatwhere.report.figure_data import write_data
 from whatwhere.report.generalisation import draw_generalisation
@@ -184,6 +184,15 @@ def _runs(directory: Path) -> dict[str, Path]:
     return {task: directory / task for task in TASKS if Run(directory / task).exists}
 
 
+def _seeds(directory: Path, runs: dict[str, Path]) -> dict[str, dict[int, Path]]:
+    """The scored runs of every seed, by task."""
+    everywhere = {task: [run, *directory.glob(f"seeds/*/{task}")] for task, run in runs.items()}
+    return {
+        task: {Run(run).config.seed: run for run in sorted(found) if Run(run).scores_path.is_file()}
+        for task, found in everywhere.items()
+    }
+
+
 def _parts(directory: Path, runs: dict[str, Path]) -> list[_Part]:
     parts = []
     if is_reproduction(directory):
@@ -204,6 +213,9 @@ def _draw_together(directory: Path, runs: dict[str, Path], ready: Sequence[_Part
     scored = [run for task, run in runs.items() if f"{task} scores" in names]
     if scored:
         drawn += [(file, FOLDER) for file in draw_dynamics(scored, into)]
+    seeds = _seeds(directory, runs)
+    if any(len(found) > 1 for found in seeds.values()):
+        drawn += [(file, FOLDER) for file in draw_seeds(seeds, into)]
     lengths = {task: run / "length" for task, run in runs.items() if f"{task} length" in names}
     if len(lengths) > 1:
         data = " ".join(_below(directory, source) for source in lengths.values())
