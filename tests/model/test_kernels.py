@@ -64,6 +64,16 @@ def test_a_damaged_library_is_built_again(own_cache: Path, damage: str):
 
 
 @needs_compiler
+def test_a_library_that_is_whole_and_does_not_load_here_is_built_again(own_cache: Path):
+    library = own_cache / f"{module._made_from(module._compiler())}.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"made for another system")
+    library.with_suffix(".seal").write_text(module.seal.make(library.read_bytes()))
+    assert again().library is not None
+    assert library.read_bytes() != b"made for another system"
+
+
+@needs_compiler
 def test_threads_that_ask_at_once_get_the_same(own_cache: Path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: kernels(), range(8)))

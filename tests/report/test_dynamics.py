@@ -142,5 +142,6 @@ def test_a_reproduction_shows_its_seeds_if_there_are_several(tmp_path: Path) -> 
     assert "seeds" in {file.stem for file in draw_everything(tmp_path).figures}
     unscored = Run(tmp_path / "seeds" / "2" / "number")
     unscored.create(replace(smoke(make_task("number")), seed=2))
+    Run(tmp_path / "letter").create(smoke(make_task("letter")))  # a task that nobody scored yet
     draw_everything(tmp_path)
     assert {row["seed"] for row in table(tmp_path / "figures" / "seeds-accuracy.csv")} == {"0", "1"}

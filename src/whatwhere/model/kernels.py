@@ -16,6 +16,7 @@ import shlex
 import shutil
 import subprocess
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,11 +78,13 @@ def _load() -> ctypes.CDLL:
         raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
     compiler = _compiler()
     path = cache_directory("kernels") / f"{_made_from(compiler)}.so"
-    if not _is_as_compiled(path):
-        with whole_file(path) as target:
-            _compile(compiler, target)
-        with whole_file(_seal_of(path)) as target:
-            target.write_text(seal.make(path.read_bytes()))
+    if _is_as_compiled(path):
+        with suppress(OSError):  # made beside other system libraries than are here now
+            return _declared(ctypes.CDLL(str(path)))
+    with whole_file(path) as target:
+        _compile(compiler, target)
+    with whole_file(_seal_of(path)) as target:
+        target.write_text(seal.make(path.read_bytes()))
     try:
         return _declared(ctypes.CDLL(str(path)))
     except OSError as error:

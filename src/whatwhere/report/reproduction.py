@@ -19,6 +19,7 @@ from whatwhere.experiments.reproduce import computing_stages
 from whatwhere.experiments.stage import Stage
 from whatwhere.report import mechanism
 from whatwhere.report.claims import write_claims
+from whatwhere.report.claims.source import Source
 from whatwhere.report.dynamics import draw_dynamics, draw_seeds
 from whatwhere.report.examples import draw_examples
 from whatwhere.report.figure_data import write_data
@@ -184,13 +185,14 @@ def _runs(directory: Path) -> dict[str, Path]:
     return {task: directory / task for task in TASKS if Run(directory / task).exists}
 
 
-def _seeds(directory: Path, runs: dict[str, Path]) -> dict[str, dict[int, Path]]:
-    """The scored runs of every seed, by task."""
-    everywhere = {task: [run, *directory.glob(f"seeds/*/{task}")] for task, run in runs.items()}
-    return {
-        task: {Run(run).config.seed: run for run in sorted(found) if Run(run).scores_path.is_file()}
-        for task, found in everywhere.items()
-    }
+def _seeds(directory: Path) -> dict[str, dict[int, Path]]:
+    """The scored runs of every seed of a reproduction, by task; a task without any is left out."""
+    places = [directory, *(other.directory for other in Source(directory).seeds())]
+    runs = [Run(place / task) for task in TASKS for place in places]
+    found: dict[str, dict[int, Path]] = {}
+    for run in (run for run in runs if run.exists and run.scores_path.is_file()):
+        found.setdefault(run.task.name, {})[run.config.seed] = run.directory
+    return found
 
 
 def _parts(directory: Path, runs: dict[str, Path]) -> list[_Part]:
@@ -213,7 +215,7 @@ def _draw_together(directory: Path, runs: dict[str, Path], ready: Sequence[_Part
     scored = [run for task, run in runs.items() if f"{task} scores" in names]
     if scored:
         drawn += [(file, FOLDER) for file in draw_dynamics(scored, into)]
-    seeds = _seeds(directory, runs)
+    seeds = _seeds(directory)
     if any(len(found) > 1 for found in seeds.values()):
         drawn += [(file, FOLDER) for file in draw_seeds(seeds, into)]
     lengths = {task: run / "length" for task, run in runs.items() if f"{task} length" in names}
