@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct {
-    int64_t batch, seq, heads, width, inner, planes, half;
+    int64_t batch, seq, heads, width, inner, planes, half, exact;
     float scale, epsilon;
 } Shape;
 
@@ -75,6 +75,50 @@ static const float GELU_RATE = 1.59576912f, GELU_CUBE = 0.044715f;
 
 static inline float gelu_gate(float x) {
     return 1 / (1 + power_of_two(-GELU_RATE * LOG2_E * x * (1 + GELU_CUBE * x * x)));
+}
+
+/* The exact GELU is x * normal(x), the normal distribution: its tail is a polynomial in t times the density (Abramowitz and
+   Stegun, 7.1.26; the error is below 1e-7), and the density serves the gradient too. */
+static inline float normal_density(float x) { return 0.39894228f * power_of_two(-0.5f * LOG2_E * x * x); }
+
+static inline float normal(float x, float density) {
+    float t = 1 / (1 + 0.23164189f * fabsf(x)); /* 0.3275911 / sqrt(2) */
+    float tail = 1.3302744f; /* the printed coefficients times sqrt(2 pi) / 2 */
+    tail = tail * t - 1.8212559f;
+    tail = tail * t + 1.7814779f;
+    tail = tail * t - 0.35656379f;
+    tail = tail * t + 0.31938153f;
+    tail *= t * density;
+    return x < 0 ? tail : 1 - tail;
+}
+
+/* m + bias through GELU, in place. */
+static inline void activate(float *restrict m, const float *restrict bias, int64_t n, int64_t exact) {
+    if (exact)
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c];
+            m[c] = x * normal(x, normal_density(x));
+        }
+    else
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c];
+            m[c] = x * gelu_gate(x);
+        }
+}
+
+/* The gradient behind GELU times its slope at m + bias, in place. */
+static inline void activate_backward(float *restrict grad, const float *restrict m, const float *restrict bias,
+                                     int64_t n, int64_t exact) {
+    if (exact)
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c], density = normal_density(x);
+            grad[c] *= normal(x, density) + x * density;
+        }
+    else
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c], gate = gelu_gate(x);
+            grad[c] *= gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
+        }
 }
 
 static inline float dot(const float *restrict a, const float *restrict b, int64_t n) {
@@ -176,10 +220,7 @@ void mix_forward(const Shape *shape, const void *z, const float *bias, const flo
             int64_t row = b * seq + t;
             read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
             read_row(z, row * (3 * d + inner) + 3 * d, inner, shape->half, m);
-            for (int64_t c = 0; c < inner; c++) {
-                float x = m[c] + bias[c];
-                m[c] = x * gelu_gate(x);
-            }
+            activate(m, bias, inner, shape->exact);
             write_row(u, row * (d + inner) + d, inner, shape->half, m);
         }
         for (int64_t i = 0; i < seq; i++) {
@@ -218,11 +259,8 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
             read_row(grad_u, row * (d + inner) + d, inner, shape->half, grad_m);
             read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
             read_row(z, at, inner, shape->half, m);
-            for (int64_t c = 0; c < inner; c++) {
-                float x = m[c] + bias[c], gate = gelu_gate(x);
-                grad_m[c] *= gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
-                grad_bias[c] += grad_m[c];
-            }
+            activate_backward(grad_m, m, bias, inner, shape->exact);
+            for (int64_t c = 0; c < inner; c++) grad_bias[c] += grad_m[c];
             write_row(grad_z, at, inner, shape->half, grad_m);
         }
         memset(grad_q, 0, 3 * seq * d * sizeof(float));

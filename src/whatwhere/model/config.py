@@ -9,6 +9,9 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.records import from_json
 
 
+ACTIVATIONS = ("gelu", "gelu_tanh")
+
+
 @dataclass(frozen=True)
 class ModelConfig:
     """A GPT-J style decoder; the defaults are the paper's (Appendix "GPT-J architecture and training details")."""
@@ -28,8 +31,12 @@ class ModelConfig:
     """Per layer, the frequency IDs (from 1) that may not contribute to the logits; empty leaves all planes open."""
     dropout: float = 0.1
     """On the embeddings and on the output of each block."""
-    attention_dropout: float = 0.0
-    """On the attention weights (GPT-J's default is 0; the paper gives one rate and does not say where)."""
+    attention_dropout: float = 0.1
+    """On the attention weights; the authors use 0.1 there too."""
+    activation: str = "gelu"
+    """GELU of the MLP: ``gelu`` is exact, as the authors trained it; ``gelu_tanh`` is GPT-J's own approximation."""
+    nope_from: int | None = None
+    """The first layer without rotation, and all after it (an option of the authors' code); None rotates every layer."""
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
@@ -48,6 +55,10 @@ class ModelConfig:
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise WhatwhereError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}.")
+        if self.activation not in ACTIVATIONS:
+            raise WhatwhereError(f"expected an activation of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
+        if self.nope_from is not None and not 0 <= self.nope_from <= self.layers:
+            raise WhatwhereError(f"expected nope_from between 0 and {self.layers} (layers), got {self.nope_from}.")
         if not self.init_std >= 0:
             raise WhatwhereError(f"init_std must not be negative, and it is {self.init_std}.")
         if self.closed_planes and len(self.closed_planes) != self.layers:

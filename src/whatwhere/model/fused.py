@@ -53,18 +53,18 @@ class FusedBlock(torch.autograd.Function):
         key_turn: Tensor,
         attention_mask: Tensor | None,
         output_mask: Tensor | None,
-        constants: tuple[int, float, float],
+        constants: tuple[int, float, float, bool],
         product: torch.dtype,
     ) -> Tensor:
         """The residual stream after the block.
 
-        ``constants`` are the heads, the scale of the logits and the epsilon of the norm; ``product`` is the precision
+        ``constants`` are the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact; ``product`` is the precision
         of the large products.
         """
-        heads, scale, epsilon = constants
+        heads, scale, epsilon, exact = constants
         batch, seq, d = x.shape
         rows, inner, planes = batch * seq, len(b_mlp), query_turn.shape[-1]
-        shape = Shape(batch, seq, heads, d, inner, planes, product == torch.bfloat16, scale, epsilon)
+        shape = Shape(batch, seq, heads, d, inner, planes, product == torch.bfloat16, exact, scale, epsilon)
         run, about = _library(), byref(shape)
         x, query_turn, key_turn = x.contiguous(), query_turn.contiguous(), key_turn.contiguous()
         into, back = w_in.to(product), w_out.to(product)

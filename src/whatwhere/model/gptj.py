@@ -8,7 +8,7 @@ How it differs from the textbook decoder:
 - rotary positions on the whole head (64 planes for width 128), no other positions. Inside, a plane's two coordinates
   stand half a head apart; GPT-J's own pairs are adjacent. Export (:mod:`whatwhere.model.huggingface`) permutes them,
   and the trace carries its layout, so plane k is the paper's frequency ID k + 1 everywhere;
-- no bias in attention, bias in the MLP, tanh GELU, untied output with bias, LayerNorm epsilon 1e-5;
+- no bias in attention, bias in the MLP, exact GELU (GPT-J's own is the tanh form), untied output with bias, LayerNorm epsilon 1e-5;
 - one head per layer by default: a layer is a head;
 - the answer is read at the last position, so the last layer computes its query, its MLP and the output there only;
 - dropout is given by the caller (:class:`~whatwhere.model.dropout.Dropout`), and one mask serves attention and MLP.
@@ -64,6 +64,8 @@ class Block(nn.Module):
         self.sizes = (d, d, d, inner)
         self.scale = 1 / math.sqrt(config.d_head)
         self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
+        self.approximate = "tanh" if config.activation == "gelu_tanh" else "none"
+        """GELU in torch's words."""
         self.product = torch.float32
         """Precision of the large products while training on a CPU."""
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
@@ -102,7 +104,7 @@ class Block(nn.Module):
         output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
         if serves(x) and not last_only and edit is None:
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
-            constants = (self.heads, self.scale, NORM_EPSILON)
+            constants = (self.heads, self.scale, NORM_EPSILON, self.approximate == "none")
             masks, product = (attention_mask, output_mask), self.product if torch.is_grad_enabled() else torch.float32
             fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product)
             assert isinstance(fused, Tensor)
@@ -125,7 +127,7 @@ class Block(nn.Module):
             attended = weights * attention_mask @ values
         attended = attended.transpose(1, 2)  # [batch, kept, head, d_head]
         attended = (attended if edit is None else edit(attended)).flatten(2)  # [batch, kept, d_model]
-        hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate="tanh")
+        hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate=self.approximate)
         output = functional.linear(attended, w_attended, self.b_out) + functional.linear(hidden, w_hidden)
         return at_queries + (output if output_mask is None else output * output_mask)
 

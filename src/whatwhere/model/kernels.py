@@ -39,7 +39,7 @@ class Shape(ctypes.Structure):
     """``Shape`` of ``block.c``."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("batch", "seq", "heads", "width", "inner", "planes", "half")),
+        *((name, ctypes.c_int64) for name in ("batch", "seq", "heads", "width", "inner", "planes", "half", "exact")),
         ("scale", ctypes.c_float),
         ("epsilon", ctypes.c_float),
     )

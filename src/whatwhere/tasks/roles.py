@@ -1,9 +1,11 @@
-"""Who is who among the letters of a sequence: the two generators of the letter task.
+"""Who is who among the letters of a sequence: the three generators of the letter task.
 
 A generator decides the *role* of the letter on each side of each token; which letter plays which role is drawn
 afterwards, so that no letter and no integer carries a hint. Role 0 is always the left letter of the answer.
 
-- :func:`decoy_roles`, the default, hides the path (docs/tasks.md tells why each part is there).
+- :func:`paper_roles`, the default: the authors' data. No token off the path points at a letter of the path, which
+  leaks the answer (docs/tasks.md measures how much).
+- :func:`decoy_roles` hides the path: the leak-free control (docs/tasks.md tells why each part is there).
 - :func:`strict_roles`: equal left letters mean equal tokens everywhere, the condition under which Theorem 1 holds for
   Retrieval without a tie (erratum E4). It leaks the answer, and is meant for the theory only.
 
@@ -41,6 +43,42 @@ class Roles:
     """Right components of the target window, from 0; the answer's is overruled by the prescribed one."""
     visited: Bool[np.ndarray, "context n"]
     """Which pre-target tokens the path visits."""
+
+
+def paper_letters(max_hops: int) -> int:
+    """Letters that :func:`paper_roles` needs: those of the path, and one for all other tokens."""
+    return max_hops + 1
+
+
+def paper_roles(
+    rng: np.random.Generator,
+    hops: Int[np.ndarray, "n"],
+    places: Int[np.ndarray, "n"],
+    *,
+    letters: int,
+    integers: int,
+    target: int,
+    context: int,
+    max_hops: int,
+) -> Roles:
+    """Roles 0 .. hops-1 are the letters of the path; every letter off it is drawn from the others, with replacement."""
+    del max_hops
+    n = len(hops)
+
+    def off_path(count: int) -> Int[np.ndarray, "count n"]:
+        return (hops + rng.random((count, n), dtype=np.float32) * (letters - hops)).astype(Role)
+
+    left, right = off_path(target + context + 1), off_path(context + 1)
+    left[places, np.arange(n)] = ANSWER
+    visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
+    tip = np.full(n, ANSWER, Role)  # what the next token of the path points at; links count from role 1
+    for c in range(context):
+        left[target + c] = np.where(visited[c], tip + 1, left[target + c])
+        right[c] = np.where(visited[c], tip, right[c])
+        tip += visited[c]
+    right[context] = tip
+    integer = (rng.random((target, n), dtype=np.float32) * integers).astype(Role)
+    return Roles(left, right, integer, visited)
 
 
 def decoy_letters(max_hops: int) -> int:

@@ -197,6 +197,12 @@ class Task(ABC):
             positions[moving] = there
         return tokens[rows, positions]
 
+    def split(self, name: str, size: int = 480_000, seed: int = 0) -> Batch:
+        """One split of the balanced data; see :func:`whatwhere.tasks.dataset.make_split`."""
+        from whatwhere.tasks.dataset import make_split
+
+        return make_split(self, name, size, seed)
+
     def dataset(self, size: int = 480_000, seed: int = 0) -> Dataset:
         """The balanced data with its splits; see :func:`whatwhere.tasks.dataset.make_dataset`."""
         from whatwhere.tasks.dataset import make_dataset

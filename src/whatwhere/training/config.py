@@ -84,15 +84,15 @@ class TrainingConfig:
     """Of the data, the initial weights, the order of the sequences and dropout."""
     dataset_size: int = 480_000
     batch: int = 64
-    weight_decay: float = 0.1
+    weight_decay: float = 1e-4
     """On matrices only."""
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[float, float] = (0.95, 0.999)
     clip: float = 1.0
     """The largest norm of a gradient."""
     learned: Learned = field(default_factory=Learned)
-    checkpoints: int = 60
-    """How many models are kept if the run goes to its longest: see :func:`checkpoint_steps`."""
-    validation: int = 800
+    spacing: int = 40
+    """Steps between two checkpoints."""
+    validation: int = 400
     """Held-out sequences that measure accuracy at each checkpoint, in equal hop classes."""
     device: Device = "cpu"
     precision: Precision = "float32"
@@ -101,10 +101,10 @@ class TrainingConfig:
     """CPU threads; part of the configuration, because they order the sums."""
 
     def __post_init__(self) -> None:
-        for name in ("batch", "checkpoints", "validation", "threads", "dataset_size"):
+        for name in ("batch", "spacing", "validation", "threads", "dataset_size"):
             if getattr(self, name) < 1:
                 raise WhatwhereError(f"{name} must be 1 or more, not {getattr(self, name)}.")
-        for name, most in (("threads", 1024), ("checkpoints", 1_000_000), ("seed", 2**63 - 1)):
+        for name, most in (("threads", 1024), ("seed", 2**63 - 1)):
             if getattr(self, name) > most:
                 raise WhatwhereError(f"{name} must be at most {most:,}, not {getattr(self, name):,}.")
         if self.model.vocab_size != self.task.vocab_size:
@@ -149,16 +149,7 @@ class TrainingConfig:
         return from_json(cls, content, "the run's configuration", **ready)
 
 
-def checkpoint_steps(config: TrainingConfig) -> list[int]:
-    """The steps at which a model is kept: 0, then dense where things happen first, then even.
-
-    A third of the steps is spaced logarithmically over the whole run, the rest evenly, so that neither the fast
-    beginning nor the long end is sampled thinly. The longest hold ends at a checkpoint too, and the last step is kept
-    in any case.
-    """
-    longest, count = config.schedule.longest, max(config.checkpoints - 1, 1)
-    third = count // 3
-    even = {round(longest * (i + 1) / (count - third)) for i in range(count - third)}
-    growing = {round(longest ** ((i + 1) / (third + 1))) for i in range(third)}
-    end_of_hold = config.schedule.warmup + config.schedule.hold_at_most
-    return sorted({0, end_of_hold} | even | growing)
+def is_checkpoint(config: TrainingConfig, step: int) -> bool:
+    """Whether the model of a step is kept: every ``spacing`` steps, where the longest hold ends, and at the end."""
+    schedule = config.schedule
+    return step % config.spacing == 0 or step in (schedule.warmup + schedule.hold_at_most, schedule.longest)

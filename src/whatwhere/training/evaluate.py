@@ -54,7 +54,7 @@ def measure_on_test_split(run: Run) -> dict[str, Any]:
         known = read_json(path, "the run's test result", run.owner)
         if known.get("step") == step:
             return known
-    test = config.task.dataset(config.dataset_size, config.seed).test
+    test = config.task.split("test", config.dataset_size, config.seed)
     result = {
         "step": step,
         "accuracy_by_hop": accuracy_by_hop(run.load(step), test, config.task.max_hops),

@@ -25,7 +25,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernels import kernels
 from whatwhere.tasks.batch import Batch
 from whatwhere.threads import keep_memory
-from whatwhere.training.config import checkpoint_steps
+from whatwhere.training.config import is_checkpoint
 from whatwhere.training.distributed import ALONE, Processes
 from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy
 from whatwhere.training.gradient import loss_and_gradients
@@ -115,9 +115,9 @@ class _Training:
         self.counters = Counters()
         self.step = 0
         self.rows: list[dict[str, float]] = []
-        dataset = config.task.dataset(config.dataset_size, config.seed)
-        self.train_set = dataset.train
-        self.validation = _equal_classes(dataset.validation, config.validation, config.task.max_hops)
+        self.train_set = config.task.split("train", config.dataset_size, config.seed)
+        validation = config.task.split("validation", config.dataset_size, config.seed)
+        self.validation = _equal_classes(validation, config.validation, config.task.max_hops)
         self.attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
         state, problems = processes.share(run.latest_state)
         for problem in problems:
@@ -128,7 +128,6 @@ class _Training:
 
     def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
-        keep = set(checkpoint_steps(config))
         by_hop: tuple[float, ...] = ()
         if not self.rows:  # a run that was stopped at its very beginning has measured step 0 already
             by_hop = self._evaluate(float("nan"), 0.0)
@@ -145,7 +144,7 @@ class _Training:
             now = time.perf_counter()
             self.counters.seconds += now - last
             last = now
-            evaluated = self.step in keep or self.step == self._end()
+            evaluated = is_checkpoint(config, self.step) or self.step == self._end()
             if evaluated:
                 by_hop = self._evaluate(self.counters.loss_sum / self.counters.loss_steps, rate)
                 self.counters.loss_sum, self.counters.loss_steps = 0.0, 0

@@ -18,7 +18,7 @@ class Options:
     """What decides a run, as people say it; None leaves what the preset has."""
 
     task: str
-    preset: str = "laptop"
+    preset: str = "short"
     seed: int = 0
     heads: int | None = None
     layers: int | None = None
