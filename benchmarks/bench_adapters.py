@@ -11,17 +11,18 @@ import math
 import subprocess
 import sys
 
+from families import FAMILIES, check_family
+
 from benchmarks.measure import Row, show
 from benchmarks.smollm2_study import smollm2
-from whatwhere.adapters.families import FAMILIES, check_family
 
 TOKENS, LONG = 1000, 8192
 MEASURE = """
 import json, re, sys, time, torch
 from pathlib import Path
-from whatwhere.adapters.load import load_rotary
+from whatwhere.trace.open import load_rotary
 from whatwhere.heads.scores import score
-from whatwhere.model.trace import Trace
+from whatwhere.trace.layer import Trace
 
 torch.set_num_threads(1)
 what, tokens, file = sys.argv[1], int(sys.argv[2]), sys.argv[3]

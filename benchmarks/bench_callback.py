@@ -15,7 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import whatwhere as ww
 from benchmarks.measure import Row, show
-from whatwhere.adapters.callbacks import EVERY
+from whatwhere.studies.watched.callbacks import EVERY
 
 STEPS, BATCH, SEQ, VOCABULARY = 600, 8, 64, 256
 INPUTS = 16

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.measure import Row, seconds, show
-from whatwhere import storage
+from whatwhere.store import storage
 from whatwhere.tasks import LetterTask, NumberTask, Task
 
 SIZE = 480_000

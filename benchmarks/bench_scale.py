@@ -17,7 +17,7 @@ from benchmarks.bench_training import our_step
 from benchmarks.measure import Row, show
 from whatwhere.heads.scores import score
 from whatwhere.model.rope import Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.trace.layer import LayerTrace, Trace
 
 WIDTH = 128
 """Of a head, as in models of 7 and 70 billion parameters."""

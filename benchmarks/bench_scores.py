@@ -17,11 +17,11 @@ import torch
 from benchmarks.measure import Row, seconds, show
 from whatwhere.heads.levels import TOKENS_AT_ONCE, score_model
 from whatwhere.heads.scores import score
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.trace import trace
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import NumberTask
 from whatwhere.theory.index_head import index_head
+from whatwhere.trace.layer import trace
 
 INPUTS = 512
 """What one checkpoint is scored on."""
@@ -31,7 +31,7 @@ import re, resource, sys, torch
 from pathlib import Path
 from whatwhere.heads.scores import score
 from whatwhere.model.rope import Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.trace.layer import LayerTrace, Trace
 
 torch.set_num_threads(1)
 tokens, heads, width = 2048, 9, 64

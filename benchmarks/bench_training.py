@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from benchmarks.measure import Row, seconds, show
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import make_task
 from whatwhere.training.config import Schedule, TrainingConfig
 from whatwhere.training.gradient import loss_and_gradients

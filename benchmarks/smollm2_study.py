@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from whatwhere.adapters.head_map import HeadMap
-from whatwhere.adapters.load import LoadedModel, load_rotary
-from whatwhere.adapters.text import cut_windows, spread_queries
-from whatwhere.adapters.text_heads import TextHead, map_heads
-from whatwhere.llm.one_hop import one_hop_examples
-from whatwhere.llm.prompts import prompt
-from whatwhere.report.style import POSITIONAL, SYMBOLIC, save_figure, style
+from whatwhere.studies.chat.one_hop import one_hop_examples
+from whatwhere.studies.chat.prompts import prompt
+from whatwhere.studies.language_models.head_map import HeadMap
+from whatwhere.studies.language_models.text import cut_windows, spread_queries
+from whatwhere.studies.language_models.text_heads import TextHead, map_heads
+from whatwhere.studies.style import POSITIONAL, SYMBOLIC, save_figure, style
+from whatwhere.trace.open import LoadedModel, load_rotary
 
 ROOT = Path(__file__).parents[1]
 WINDOWS, TOKENS, QUERIES = 16, 256, "4"

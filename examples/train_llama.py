@@ -21,8 +21,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import whatwhere as ww
-from whatwhere.heads.history import read_history
 from whatwhere.heads.summary import label_of
+from whatwhere.studies.dynamics.history import read_history
 
 TEXT = Path(__file__).parent / "rounds.txt"
 LAYERS, HEADS, BATCH, WIDTH = 2, 4, 32, 64

@@ -16,22 +16,22 @@ _HOME = {
     "LetterTask": "whatwhere.tasks.letter",
     "Batch": "whatwhere.tasks.batch",
     "load": "whatwhere.zoo.load",
-    "trace": "whatwhere.adapters.trace",
+    "trace": "whatwhere.trace.read",
     "score": "whatwhere.heads.scores",
-    "HeadWatch": "whatwhere.adapters.callbacks",
+    "HeadWatch": "whatwhere.studies.watched.callbacks",
     "WhatwhereError": "whatwhere.errors",
 }
 
 __all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "score", "trace"]
 
 if TYPE_CHECKING:
-    from whatwhere.adapters.callbacks import HeadWatch
-    from whatwhere.adapters.trace import trace
     from whatwhere.errors import WhatwhereError
     from whatwhere.heads.scores import score
+    from whatwhere.studies.watched.callbacks import HeadWatch
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.letter import LetterTask
     from whatwhere.tasks.number import NumberTask
+    from whatwhere.trace.read import trace
     from whatwhere.zoo.load import load
 
 

@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere import cli, remote
+from whatwhere import cli
 from whatwhere.cli.addresses import paths_for_addresses
-from whatwhere.files import watchers
-from whatwhere.remote import is_stored
-from whatwhere.storage import write_text
+from whatwhere.store import addresses as remote
+from whatwhere.store.addresses import is_stored
+from whatwhere.store.files import watchers
+from whatwhere.store.storage import write_text
 
 
 @pytest.fixture

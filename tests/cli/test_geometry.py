@@ -9,8 +9,8 @@ from typer.testing import CliRunner, Result
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import save_model
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import make_task
 
 
@@ -31,7 +31,7 @@ def command(*words: str) -> Result:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves out the figures, which take most of the time."""
-    monkeypatch.setattr("whatwhere.report.geometry.draw_geometry", lambda directory: [directory])
+    monkeypatch.setattr("whatwhere.studies.geometry.figures.draw_geometry", lambda directory: [directory])
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import SENSITIVITY_TAUS
 from whatwhere.model.checkpoint import save_model
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import NumberTask
 
 

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from families import FAMILIES, VOCABULARY, tiny_model
 from typer.testing import CliRunner, Result
 
-from whatwhere.adapters.families import FAMILIES, VOCABULARY, tiny_model
-from whatwhere.adapters.text_heads import COLUMNS
 from whatwhere.cli import app, heads_text
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models.text_heads import COLUMNS
 
 
 @pytest.fixture(scope="module")

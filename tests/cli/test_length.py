@@ -9,8 +9,8 @@ from typer.testing import CliRunner, Result
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import save_model
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import make_task
 
 
@@ -31,7 +31,7 @@ def command(*words: str) -> Result:
 def test_the_summary_shows_curves_breaks_and_changes_within_80_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whatwhere.experiments.hop_tables.WORKING", 0.0)  # random heads, so that every cell counts
+    monkeypatch.setattr("whatwhere.studies.length.hop_tables.WORKING", 0.0)  # random heads, so that every cell counts
     result = command(str(saved(tmp_path, "small", "number")), "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -49,7 +49,9 @@ def test_several_models_share_one_figure_and_keep_their_own_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("whatwhere.report.length.draw_length", lambda directory: [directory])  # drawn elsewhere
+    monkeypatch.setattr(
+        "whatwhere.studies.length.figures.draw_length", lambda directory: [directory]
+    )  # drawn elsewhere
     first, second = saved(tmp_path, "first", "number"), saved(tmp_path, "second", "letter")
     result = command(str(first), "--compare", str(second), "--no-variations", "--json")
     assert result.exit_code == 0, result.output

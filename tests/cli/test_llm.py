@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.llm.plan import Plan
-from whatwhere.llm.run import Outcome
+from whatwhere.studies.chat.plan import Plan
+from whatwhere.studies.chat.run import Outcome
 
 pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event loop leaves open
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
@@ -48,7 +48,7 @@ def mistake(*words: str) -> str:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take their time, and one test draws them."""
-    monkeypatch.setattr("whatwhere.report.llm.draw_llm", lambda directory: [directory])
+    monkeypatch.setattr("whatwhere.studies.chat.figures.draw_llm", lambda directory: [directory])
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_model_is_asked_tabulated_and_not_asked_again(tmp_path: Path, monkeypa
     there = {path.name for path in (tmp_path / "one-hop" / "llm").iterdir()}
     assert there == {"reference-perfect", "table.csv", "table.md", "profile.csv", "screening.csv", "samples.csv",
                      "figure-5cd-llm.pdf", "figure-5cd-llm.png", "profile-llm.pdf", "profile-llm.png"}  # fmt: skip
-    monkeypatch.setattr("whatwhere.report.llm.draw_llm", lambda directory: [directory])
+    monkeypatch.setattr("whatwhere.studies.chat.figures.draw_llm", lambda directory: [directory])
     again = command(*words, "--json")
     assert "0 calls (24 answered already)" in again.stderr
     result = json.loads(again.stdout)
@@ -131,7 +131,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(monkeypatch: pytest.Mon
     def stops(*_: object, **__: object) -> Outcome:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("whatwhere.llm.run.run_plan", stops)
+    monkeypatch.setattr("whatwhere.studies.chat.run.run_plan", stops)
     result = command("run", "--model", "reference/perfect", "--quick")
     assert result.exit_code == 130
     assert "the same command goes on" in " ".join(result.stderr.split())
@@ -144,7 +144,7 @@ def test_questions_without_a_reply_are_reported_with_the_error(monkeypatch: pyte
         seen.append(plan)
         return Outcome(6, 0, "401 bad key")
 
-    monkeypatch.setattr("whatwhere.llm.run.run_plan", fails)
+    monkeypatch.setattr("whatwhere.studies.chat.run.run_plan", fails)
     result = command("run", "--model", "openai/gpt-5.4", "--quick", "--yes", "--json")
     assert result.exit_code == 1
     assert "6 of 6 questions have no reply. 401 bad key" in " ".join(result.stderr.split())

@@ -8,8 +8,8 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.checkpoints import score_run
-from whatwhere.heads.history import Settings
+from whatwhere.studies.dynamics.checkpoints import score_run
+from whatwhere.studies.dynamics.history import Settings
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train
 from whatwhere.training.presets import smoke

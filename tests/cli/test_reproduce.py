@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
+from whatwhere.report import reproduction
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.stage import Stage
-from whatwhere.report import reproduction
 from whatwhere.theory import verification
 from whatwhere.theory.check import Check
 from whatwhere.training import presets
+from whatwhere.work.stage import Stage
 
 
 def command(*words: str) -> Result:
@@ -26,7 +26,9 @@ def in_small(monkeypatch: pytest.MonkeyPatch) -> None:
         return Check("a claim", 10, 0)
 
     monkeypatch.setattr(verification, "CHECKS", (check,))
-    monkeypatch.setattr("whatwhere.report.claims.regressions", lambda *_, **__: [])  # most checks are left out here
+    monkeypatch.setattr(
+        "whatwhere.studies.claims_face.regressions", lambda *_, **__: []
+    )  # most checks are left out here
     monkeypatch.setattr(presets, "cores", lambda: 1)  # so all is done in this process, where these changes are
 
 
@@ -109,7 +111,9 @@ def test_impossible_plans_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("toy_stages")
 def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whatwhere.report.claims.regressions", lambda *_, **__: ["the sky held and is now: fails"])
+    monkeypatch.setattr(
+        "whatwhere.studies.claims_face.regressions", lambda *_, **__: ["the sky held and is now: fails"]
+    )
     result = command("reproduce", "--out", str(tmp_path), "--only", "easy", "--workers", "1")
     assert result.exit_code == 1
     assert "the sky held" in result.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-import whatwhere.heads.checkpoints
+import whatwhere.studies.dynamics.checkpoints
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
@@ -71,7 +71,7 @@ def test_an_interruption_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(whatwhere.heads.checkpoints, "score_model", interrupted)
+    monkeypatch.setattr(whatwhere.studies.dynamics.checkpoints, "score_model", interrupted)
     result = command(str(run.directory), *words)
     assert result.exit_code == code
     assert "the same command goes on" in " ".join(result.stderr.split())

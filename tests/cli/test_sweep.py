@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from whatwhere.cli import app
 from whatwhere.cli import sweep as command
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.sweep_spec import Item
-from whatwhere.experiments.sweep_workers import Answer, attempt_item
+from whatwhere.work.sweep_spec import Item
+from whatwhere.work.sweep_workers import Answer, attempt_item
 
 SPEC = 'preset = "smoke"\ntask = ["number", "letter"]\nseed = [0]\n[measure]\nscores = 4\n'
 

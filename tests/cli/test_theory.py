@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.storage import read_json
+from whatwhere.store.storage import read_json
 from whatwhere.theory import verification
 from whatwhere.theory.check import Check
 

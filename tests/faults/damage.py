@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from whatwhere import storage
+from whatwhere.store import storage
 
 HOSTILE: tuple[Any, ...] = (
     -1, 0, 10**15, 10**30, 1.5, float("nan"), float("inf"), None, True, [], [[[]]], {}, {"name": "number"},

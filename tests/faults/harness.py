@@ -166,9 +166,9 @@ def analyse(run: Path) -> None:
 def no_figures() -> Iterator[None]:
     """Leaves drawing out: it takes longer than all else, and reads nothing that the commands do not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whatwhere.report.geometry.draw_geometry", lambda _: [])
-        patch.setattr("whatwhere.report.length.draw_length", lambda _: [])
-        patch.setattr("whatwhere.report.mechanism.draw", lambda _: [])
+        patch.setattr("whatwhere.studies.geometry.figures.draw_geometry", lambda _: [])
+        patch.setattr("whatwhere.studies.length.figures.draw_length", lambda _: [])
+        patch.setattr("whatwhere.studies.mechanism.figures.draw", lambda _: [])
         yield
 
 

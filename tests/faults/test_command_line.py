@@ -54,19 +54,19 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for work in (
             "whatwhere.training.loop.train",
-            "whatwhere.heads.checkpoints.score_run",
+            "whatwhere.studies.dynamics.checkpoints.score_run",
             "whatwhere.theory.verification.check_paper",
-            "whatwhere.experiments.mechanism.measure",
-            "whatwhere.experiments.geometry.measure_geometry",
-            "whatwhere.experiments.length.measure_length",
-            "whatwhere.experiments.stages.Work.run",
+            "whatwhere.studies.mechanism.measure.measure",
+            "whatwhere.studies.geometry.measure.measure_geometry",
+            "whatwhere.studies.length.measure.measure_length",
+            "whatwhere.work.stages.Work.run",
             "whatwhere.heads.summary.summarise",
             "whatwhere.tasks.dataset.make_dataset",
-            "whatwhere.report.theory.draw_margins",
+            "whatwhere.studies.theorems.figures.draw_margins",
             "whatwhere.theory.curves.write_margins",
-            "whatwhere.adapters.load.load_rotary",
-            "whatwhere.llm.run.run_plan",
-            "whatwhere.experiments.sweep.Sweep.run",
+            "whatwhere.trace.open.load_rotary",
+            "whatwhere.studies.chat.run.run_plan",
+            "whatwhere.work.sweep.Sweep.run",
         ):
             patch.setattr(work, reached)
         patch.setenv("HF_HUB_OFFLINE", "1")

@@ -15,11 +15,11 @@ from damage import WAYS
 from harness import LONG, command, copy, no_figures, reader
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.experiments.stage import Stage
-from whatwhere.experiments.stages import Work
-from whatwhere.storage import write_csv
+from whatwhere.store.storage import write_csv
 from whatwhere.tasks import make_task
 from whatwhere.tasks.dataset import load_dataset
+from whatwhere.work.stage import Stage
+from whatwhere.work.stages import Work
 
 MUTATIONS = 900 if LONG else 64
 RECORDS = 50 if LONG else 16

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from harness import command, copy, reader
 
-from whatwhere.storage import load_tensors, read_json, save_tensors
+from whatwhere.store.storage import load_tensors, read_json, save_tensors
 
 
 class _Bomb:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import LONG, Zygote, copy
 
-from whatwhere.storage import load_tensors, read_csv, read_json
+from whatwhere.store.storage import load_tensors, read_csv, read_json
 
 WORK: dict[str, list[tuple[str, ...]]] = {
     "train": [("train", "number", "--out", "DIR/run", "--preset", "smoke", "--threads", "1", "--heads", "2")],

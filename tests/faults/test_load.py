@@ -12,9 +12,9 @@ from harness import TASK, Zygote, copy
 from whatwhere.heads import levels
 from whatwhere.heads.levels import score_model
 from whatwhere.heads.scores import score
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.trace import Trace
+from whatwhere.model.shape import ModelConfig
+from whatwhere.trace.layer import Trace
 
 
 @pytest.fixture

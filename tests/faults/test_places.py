@@ -137,8 +137,8 @@ def test_a_second_process_on_the_same_run_is_refused_and_the_first_not_harmed(
 
 def test_a_run_that_two_processes_begin_belongs_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The other comes between the look at the directory and the taking of it."""
-    from whatwhere import lock
     from whatwhere.errors import WhatwhereError
+    from whatwhere.store import lock
     from whatwhere.training.presets import smoke
 
     run = Run(tmp_path / "run")

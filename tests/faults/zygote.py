@@ -14,13 +14,13 @@ import traceback
 
 import torch  # noqa: F401 (loaded once, for all children)
 
-import whatwhere.experiments.geometry
-import whatwhere.experiments.length
-import whatwhere.experiments.mechanism
-import whatwhere.experiments.reproduce
-import whatwhere.heads.checkpoints
 import whatwhere.heads.summary
+import whatwhere.studies.dynamics.checkpoints
+import whatwhere.studies.geometry.measure
+import whatwhere.studies.length.measure
+import whatwhere.studies.mechanism.measure
 import whatwhere.training.loop
+import whatwhere.work.reproduce
 import whatwhere.zoo.load  # noqa: F401
 from whatwhere.cli import main
 

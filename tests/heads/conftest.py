@@ -11,8 +11,8 @@ from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import Layout, Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace
 from whatwhere.tasks import make_task
+from whatwhere.trace.layer import LayerTrace
 from whatwhere.training.presets import smoke
 from whatwhere.training.run import Run
 

@@ -9,11 +9,11 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.frequency import MEASURES, FrequencyUse, frequency_use, plane_logits, weighted_id
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.model.shape import ModelConfig
 from whatwhere.theory.index_head import index_head
+from whatwhere.trace.layer import LayerTrace, Trace
 
 MakeLayer = Callable[..., LayerTrace]
 

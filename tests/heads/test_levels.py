@@ -10,10 +10,10 @@ import whatwhere.heads.levels
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.levels import score_model
 from whatwhere.heads.scores import score
-from whatwhere.model.trace import trace
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.trace.layer import trace
 from whatwhere.training.run import Run
 
 BruteForce = Callable[..., tuple[float, float]]

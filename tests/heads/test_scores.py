@@ -16,7 +16,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import SENSITIVITY_TAUS, HeadScores, Weighting, score, score_ways
 from whatwhere.heads.swaps import swap_cosines
 from whatwhere.model.rope import interleaved_to_half, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.trace.layer import LayerTrace, Trace
 
 MakeLayer = Callable[..., LayerTrace]
 BruteForce = Callable[..., tuple[float, float]]

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from whatwhere.model import dropout as module
 from whatwhere.model.dropout import Dropout
-from whatwhere.model.kernels import Kernels, kernels
+from whatwhere.model.kernel.build import Kernels, kernels
 
 
 def draw(rate: float, *shape: int, seed: int = 0, step: int = 0, first_row: int = 0) -> Tensor:

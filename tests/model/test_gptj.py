@@ -5,8 +5,8 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model import gptj
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 
 TOKENS = torch.randint(0, 20, (6, 9), generator=torch.Generator().manual_seed(0))
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whatwhere import storage
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import storage
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.dataset import SPLITS, Dataset, load_dataset

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from whatwhere import storage
+from whatwhere.store import storage
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.shortcuts import Shortcut, View, shortcuts, write_shortcuts

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.trace import trace
 from whatwhere.theory.construction import hard_attention
 from whatwhere.theory.feasibility import LETTERS, NUMBERS
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.oracle import index_oracle, retrieval_oracle
 from whatwhere.theory.retrieval_head import retrieval_head
 from whatwhere.theory.sequences import all_sequences, random_in_range, random_left_unique
+from whatwhere.trace.layer import trace
 
 INDEX = index_head(1.0, 18.1)
 RETRIEVAL = retrieval_head(0.0027, 10.1)

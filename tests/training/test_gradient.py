@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from whatwhere.model.config import ModelConfig
+from whatwhere.machine.threads import split
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
-from whatwhere.threads import split
+from whatwhere.model.shape import ModelConfig
 from whatwhere.training import gradient
 from whatwhere.training.gradient import loss_and_gradients
 

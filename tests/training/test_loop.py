@@ -14,8 +14,8 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model import dropout, fused
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.kernels import Kernels, kernels
-from whatwhere.storage import load_tensors
+from whatwhere.model.kernel.build import Kernels, kernels
+from whatwhere.store.storage import load_tensors
 from whatwhere.training import gradient, loop
 from whatwhere.training.config import Learned, Schedule, TrainingConfig
 from whatwhere.training.interrupt import Interrupted
@@ -110,7 +110,7 @@ def test_a_run_whose_states_are_all_gone_begins_anew(run: Run):
 
 
 def test_a_full_disk_ends_with_a_message_and_whole_checkpoints(run: Run, monkeypatch: pytest.MonkeyPatch):
-    from whatwhere import storage
+    from whatwhere.store import storage
 
     written = 0
     write = storage.Path.write_bytes

@@ -10,7 +10,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.checkpoint import weights_of
-from whatwhere.storage import save_tensors
+from whatwhere.store.storage import save_tensors
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split

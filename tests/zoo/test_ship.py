@@ -2,17 +2,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from whatwhere.zoo.ship import ship
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.checkpoints import score_run
-from whatwhere.heads.history import Settings
 from whatwhere.model.checkpoint import load_model
-from whatwhere.storage import read_json
+from whatwhere.store.storage import read_json
+from whatwhere.studies.dynamics.checkpoints import score_run
+from whatwhere.studies.dynamics.history import Settings
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train
 from whatwhere.training.presets import smoke
 from whatwhere.training.run import Run
-from whatwhere.zoo.ship import ship
 
 
 def test_a_run_ships_with_its_history_and_how_it_was_made(tmp_path: Path):

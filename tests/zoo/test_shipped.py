@@ -6,7 +6,7 @@ import torch
 
 import whatwhere as ww
 from whatwhere.model.gptj import GPTJ
-from whatwhere.storage import read_csv, read_json
+from whatwhere.store.storage import read_csv, read_json
 from whatwhere.tasks import make_task
 from whatwhere.training.evaluate import accuracy_by_hop
 from whatwhere.zoo.load import SHIPPED, SHIPPED_AT

@@ -15,7 +15,7 @@ from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report,
 from whatwhere.cli.addresses import paths_for_addresses
 from whatwhere.cli.console import complain, note
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
-from whatwhere.memory import is_exhausted
+from whatwhere.machine.memory import is_exhausted
 
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from whatwhere import remote
 from whatwhere.cli.console import note
+from whatwhere.store import addresses as remote
 
 _KNOW_ADDRESSES = ("train", "sweep")
 """Commands of several processes, each of which fetches what it needs itself."""

@@ -91,7 +91,7 @@ def _draw(task: Task, batch: Batch) -> None:
 
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
-    from whatwhere.storage import read_json
+    from whatwhere.store.storage import read_json
     from whatwhere.tasks.shortcuts import shortcuts, write_shortcuts
 
     dataset = task.dataset(size, seed)

@@ -11,7 +11,7 @@ import typer
 from whatwhere.cli import console
 
 if TYPE_CHECKING:
-    from whatwhere.experiments.results import Results
+    from whatwhere.studies.results import Results
 
 
 def register(app: typer.Typer) -> None:
@@ -38,9 +38,9 @@ def geometry(
 
     Tables, figures and settings go to [bold]DIR/geometry/[/bold]; what is there already is not measured again.
     """
-    from whatwhere.experiments.geometry import measure_geometry, steps_of
-    from whatwhere.experiments.results import analysis_directory, task_of
-    from whatwhere.report.geometry import draw_geometry
+    from whatwhere.studies.geometry.figures import draw_geometry
+    from whatwhere.studies.geometry.measure import measure_geometry, steps_of
+    from whatwhere.studies.results import analysis_directory, task_of
     from whatwhere.zoo.load import load
 
     loaded = load(model, step)
@@ -60,9 +60,9 @@ def geometry(
 
 
 def _result(results: Results) -> dict[str, object]:
-    from whatwhere.experiments.frequency_gating import GatedAccuracy
-    from whatwhere.experiments.geometry import FrequencyRow
-    from whatwhere.experiments.plane_geometry import KeyAlignment, LetterMatching, QueryTurn
+    from whatwhere.studies.geometry.frequency_gating import GatedAccuracy
+    from whatwhere.studies.geometry.measure import FrequencyRow
+    from whatwhere.studies.geometry.planes import KeyAlignment, LetterMatching, QueryTurn
 
     kinds = {
         "table": FrequencyRow, "keys": KeyAlignment, "queries": QueryTurn, "matching": LetterMatching,
@@ -88,7 +88,7 @@ def _print(model: str, results: Results) -> None:
 
 
 def _print_frequencies(results: Results) -> None:
-    from whatwhere.experiments.geometry import FrequencyRow
+    from whatwhere.studies.geometry.measure import FrequencyRow
 
     rows = results.read("table", FrequencyRow)
     by_measure = {
@@ -109,7 +109,7 @@ def _print_frequencies(results: Results) -> None:
 
 
 def _print_planes(results: Results) -> None:
-    from whatwhere.experiments.plane_geometry import KeyAlignment, LetterMatching, QueryTurn, clearest_turns
+    from whatwhere.studies.geometry.planes import KeyAlignment, LetterMatching, QueryTurn, clearest_turns
 
     keys = {(row.layer, row.head, row.keys): row for row in results.read("keys", KeyAlignment)}
     if results.has("queries"):
@@ -143,7 +143,7 @@ def _print_planes(results: Results) -> None:
 
 
 def _print_gating(results: Results) -> None:
-    from whatwhere.experiments.frequency_gating import GatedAccuracy
+    from whatwhere.studies.geometry.frequency_gating import GatedAccuracy
 
     rows = results.read("gating", GatedAccuracy)
     hops = sorted({row.hop for row in rows if row.hop})

@@ -166,7 +166,7 @@ def _task(model: GPTJ, name: str | None) -> Task:
 
 def _write(path: Path, rows: list[HeadSummary], settings: dict[str, Any]) -> None:
     from whatwhere.heads.summary import HeadSummary
-    from whatwhere.storage import write_csv
+    from whatwhere.store.storage import write_csv
 
     columns = [field.name for field in fields(HeadSummary)]
     kept = ["task", "inputs", "seed", "tau", "gamma", "level"]

@@ -13,8 +13,8 @@ from whatwhere.cli import console
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
-    from whatwhere.adapters.head_map import HeadMap, Profile, TextHead
-    from whatwhere.adapters.load import LoadedModel
+    from whatwhere.studies.language_models.head_map import HeadMap, Profile, TextHead
+    from whatwhere.trace.open import LoadedModel
 
 SHOWN = 5
 """Heads in each of the two lists."""
@@ -47,11 +47,11 @@ def heads_on_text(
     page: Path | None = None,
 ) -> HeadMap:
     """Loads the model and scores its heads, with a progress bar; writes the page, if one is asked for."""
-    from whatwhere.adapters.head_map import map_text
-    from whatwhere.adapters.load import load_rotary
-    from whatwhere.adapters.text import read_text_file
     from whatwhere.heads.purity import check_gamma
     from whatwhere.heads.scores import Weighting
+    from whatwhere.studies.language_models.head_map import map_text
+    from whatwhere.studies.language_models.text import read_text_file
+    from whatwhere.trace.open import load_rotary
 
     read_text_file(text)  # a mistake in the text or a setting shows before the model is loaded
     check_gamma(gamma)
@@ -74,9 +74,9 @@ def heads_on_text(
 
 
 def _write_page(path: Path, found: HeadMap, loaded: LoadedModel, text: Path) -> None:
-    from whatwhere.adapters.text import cut_windows, read_text_file
-    from whatwhere.adapters.text_attention import text_attention
-    from whatwhere.report.heads_page import write_heads_page
+    from whatwhere.studies.language_models.page import write_heads_page
+    from whatwhere.studies.language_models.text import cut_windows, read_text_file
+    from whatwhere.studies.language_models.text_attention import text_attention
 
     window = cut_windows(read_text_file(text), loaded.tokenizer, tokens=found.tokens, windows=1)[0]
     layers = sorted({row.layer for row in found.heads})

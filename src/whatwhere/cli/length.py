@@ -13,9 +13,9 @@ import typer
 from whatwhere.cli import console
 
 if TYPE_CHECKING:
-    from whatwhere.experiments.breaks import BreakRow
-    from whatwhere.experiments.length import LengthAccuracy, LengthPlan
-    from whatwhere.experiments.results import Results
+    from whatwhere.studies.length.breaks import BreakRow
+    from whatwhere.studies.length.measure import LengthAccuracy, LengthPlan
+    from whatwhere.studies.results import Results
 
 
 def register(app: typer.Typer) -> None:
@@ -55,8 +55,8 @@ def length(
 
     Tables, figures and settings go to [bold]DIR/length/[/bold] after each length: an interrupted run goes on.
     """
-    from whatwhere.experiments.results import analysis_directory
-    from whatwhere.report.length import draw_comparison, draw_length
+    from whatwhere.studies.length.figures import draw_comparison, draw_length
+    from whatwhere.studies.results import analysis_directory
 
     plan = _plan(inputs, seed, lengths, variations)
     results = _measure(model, step, analysis_directory(model, out), plan, force)
@@ -77,7 +77,7 @@ def length(
 
 def _plan(inputs: int, seed: int, lengths: str | None, variations: bool) -> LengthPlan:
     from whatwhere.errors import WhatwhereError
-    from whatwhere.experiments.length import LengthPlan
+    from whatwhere.studies.length.measure import LengthPlan
 
     if lengths is None:
         return LengthPlan(inputs=inputs, seed=seed, variations=variations)
@@ -91,8 +91,8 @@ def _plan(inputs: int, seed: int, lengths: str | None, variations: bool) -> Leng
 
 
 def _measure(model: str, step: int | None, directory: Path, plan: LengthPlan, force: bool) -> Results:
-    from whatwhere.experiments.length import measure_length
-    from whatwhere.experiments.results import task_of
+    from whatwhere.studies.length.measure import measure_length
+    from whatwhere.studies.results import task_of
     from whatwhere.zoo.load import load
 
     loaded = load(model, step)
@@ -111,9 +111,9 @@ def _measure(model: str, step: int | None, directory: Path, plan: LengthPlan, fo
 
 
 def _result(results: Results) -> dict[str, object]:
-    from whatwhere.experiments.breaks import BreakRow
-    from whatwhere.experiments.hop_tables import ChainRow, HopRow
-    from whatwhere.experiments.length import LengthAccuracy
+    from whatwhere.studies.length.breaks import BreakRow
+    from whatwhere.studies.length.hop_tables import ChainRow, HopRow
+    from whatwhere.studies.length.measure import LengthAccuracy
 
     kinds = {"accuracy": LengthAccuracy, "hops": HopRow, "chain": ChainRow, "breaks": BreakRow}
     tables = {
@@ -123,8 +123,8 @@ def _result(results: Results) -> dict[str, object]:
 
 
 def _print(model: str, results: Results) -> None:
-    from whatwhere.experiments.length import LengthAccuracy
-    from whatwhere.experiments.variations import Variation
+    from whatwhere.studies.length.measure import LengthAccuracy
+    from whatwhere.studies.length.variations import Variation
 
     rows = results.read("accuracy", LengthAccuracy)
     plain = Variation().name
@@ -157,8 +157,8 @@ def _with_width(row: LengthAccuracy) -> str:
 
 
 def _print_breaks(results: Results) -> None:
-    from whatwhere.experiments.breaks import BreakRow
-    from whatwhere.experiments.hop_tables import WORKING
+    from whatwhere.studies.length.breaks import BreakRow
+    from whatwhere.studies.length.hop_tables import WORKING
 
     rows = [row for row in results.read("breaks", BreakRow) if row.hop == 0]
     console.out.print("\nLengths at which fewer than 0.9 or half of the inputs are right")

@@ -13,10 +13,10 @@ from whatwhere.cli import console
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
-    from whatwhere.experiments.results import Results
-    from whatwhere.llm.plan import Estimate, Plan
-    from whatwhere.llm.providers import Provider
-    from whatwhere.llm.run import Outcome
+    from whatwhere.studies.chat.plan import Estimate, Plan
+    from whatwhere.studies.chat.providers import Provider
+    from whatwhere.studies.chat.run import Outcome
+    from whatwhere.studies.results import Results
 
 OUT = Path("one-hop")
 
@@ -69,9 +69,9 @@ def run(
     Interrupt it at any time: the same command goes on, and asks nothing again that was answered. Keys come from the
     environment (OPENAI_API_KEY ..) and are kept nowhere.
     """
-    from whatwhere.llm.plan import MAX_TOKENS, QUICK, Plan, estimate
-    from whatwhere.llm.providers import Provider
-    from whatwhere.llm.run import answered, model_directory
+    from whatwhere.studies.chat.plan import MAX_TOKENS, QUICK, Plan, estimate
+    from whatwhere.studies.chat.providers import Provider
+    from whatwhere.studies.chat.run import answered, model_directory
 
     provider = Provider(model, base_url)
     chosen = dict(QUICK) if quick else {}
@@ -136,7 +136,7 @@ def _tasks(text: str | None, provider: Provider) -> tuple[str, ...] | None:
         return tuple(text.split(","))
     if provider.name != "whatwhere":
         return None
-    from whatwhere.experiments.results import task_of
+    from whatwhere.studies.results import task_of
     from whatwhere.zoo.load import load
 
     name = provider.model.removeprefix("whatwhere/")
@@ -201,9 +201,9 @@ def _confirm(provider: Provider, yes: bool) -> None:
 
 
 def _ask(plan: Plan, directory: Path, screened: bool, limits: dict[str, Any]) -> Outcome:
-    from whatwhere.llm.logs import read_logs
-    from whatwhere.llm.run import run_plan
-    from whatwhere.llm.screening import screen, screening_cells
+    from whatwhere.studies.chat.logs import read_logs
+    from whatwhere.studies.chat.run import run_plan
+    from whatwhere.studies.chat.screening import screen, screening_cells
 
     with console.progress() as bar:
         shown = bar.add_task(plan.provider.model, total=None)
@@ -224,8 +224,8 @@ def _ask(plan: Plan, directory: Path, screened: bool, limits: dict[str, Any]) ->
 
 
 def _tabulate(sources: list[Path], out: Path) -> Results:
-    from whatwhere.llm.table import make_table
-    from whatwhere.report.llm import draw_llm
+    from whatwhere.studies.chat.figures import draw_llm
+    from whatwhere.studies.chat.table import make_table
 
     results = make_table(sources, out / "llm")
     draw_llm(results.directory)
@@ -233,8 +233,8 @@ def _tabulate(sources: list[Path], out: Path) -> Results:
 
 
 def _tables(results: Results) -> dict[str, Any]:
-    from whatwhere.llm.screening import ScreeningRow
-    from whatwhere.llm.table import TableRow
+    from whatwhere.studies.chat.screening import ScreeningRow
+    from whatwhere.studies.chat.table import TableRow
 
     return {
         "directory": str(results.directory),
@@ -264,8 +264,8 @@ def _print_outcome(plan: Plan, outcome: Outcome, directory: Path, results: Resul
 
 
 def _print_table(results: Results, model: str | None = None) -> None:
-    from whatwhere.llm.screening import ScreeningRow
-    from whatwhere.llm.table import MEASURED, QUOTED, TableRow, mean_and_deviation
+    from whatwhere.studies.chat.screening import ScreeningRow
+    from whatwhere.studies.chat.table import MEASURED, QUOTED, TableRow, mean_and_deviation
 
     rows = [row for row in results.read("table", TableRow) if model in (None, row.model)]
     for task in dict.fromkeys(row.task for row in rows if row.source == MEASURED):

@@ -40,11 +40,11 @@ def mechanism(
     Tables, Figure 3 and an overview go to [bold]OUT/mechanism[/bold]; examples for the page to
     [bold]OUT/examples[/bold].
     """
-    from whatwhere.experiments.examples import measure_examples
-    from whatwhere.experiments.mechanism import choose_input, measure
-    from whatwhere.experiments.results import Results, analysis_directory, fingerprint, task_of
-    from whatwhere.report.mechanism import draw, read_tables
-    from whatwhere.report.mechanism_text import summary
+    from whatwhere.studies.mechanism.examples import measure_examples
+    from whatwhere.studies.mechanism.figures import draw, read_tables
+    from whatwhere.studies.mechanism.measure import choose_input, measure
+    from whatwhere.studies.mechanism.summary import summary
+    from whatwhere.studies.results import Results, analysis_directory, fingerprint, task_of
     from whatwhere.zoo.load import load
 
     loaded = load(model, step)

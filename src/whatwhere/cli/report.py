@@ -14,7 +14,7 @@ from whatwhere.cli import console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whatwhere.report.claims import Judged
+    from whatwhere.studies.claims_face import Judged
 
 _STYLES = {"holds": "green", "fails": "red", "not tested": "dim"}
 
@@ -38,10 +38,10 @@ def report(
     [bold]DIR/figures[/bold] holds PDF and PNG of each figure and index.csv, which says where the data of each lies;
     [bold]DIR/claims.*[/bold] the claims, [bold]DIR/report.html[/bold] the page.
     """
-    from whatwhere.adapters.watched import is_watched
-    from whatwhere.report.claims import judge, write_claims
-    from whatwhere.report.page import write_page
-    from whatwhere.report.reproduction import FOLDER, draw_everything, is_reproduction
+    from whatwhere.page import write_page
+    from whatwhere.studies.claims_face import judge, write_claims
+    from whatwhere.studies.watched.tables import is_watched
+    from whatwhere.work.reproduction import FOLDER, draw_everything, is_reproduction
 
     with console.progress() as bar:
         shown = bar.add_task("drawing", total=None)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-    from whatwhere.experiments.stage import Event, Stage
-    from whatwhere.experiments.stages import Work
-    from whatwhere.report.claims import Judged
-    from whatwhere.report.timing import Timing
+    from whatwhere.studies.claims_face import Judged
+    from whatwhere.work.stage import Event, Stage
+    from whatwhere.work.stages import Work
+    from whatwhere.work.timing import Timing
 
 MARKS = {"waiting": "[dim]·[/dim]", "begun": "[cyan]>[/cyan]", "done": "[green]✓[/green]", "kept": "[green]=[/green]"}
 
@@ -59,14 +59,14 @@ def reproduce(
     """
     from functools import partial
 
-    from whatwhere.experiments.plan import Plan
-    from whatwhere.experiments.stages import Work
-    from whatwhere.lock import only_one
-    from whatwhere.report.claims import judge, regressions
-    from whatwhere.report.page import write_page
-    from whatwhere.report.reproduction import all_stages
-    from whatwhere.report.timing import timings, write_timings
+    from whatwhere.page import write_page
+    from whatwhere.store.lock import only_one
+    from whatwhere.studies.claims_face import judge, regressions
     from whatwhere.training.presets import cores
+    from whatwhere.work.plan import Plan
+    from whatwhere.work.reproduction import all_stages
+    from whatwhere.work.stages import Work
+    from whatwhere.work.timing import timings, write_timings
 
     hands = cores() if workers is None else workers
     if hands < 1:
@@ -99,9 +99,9 @@ def reproduce(
 
 def _run(work: Work, chosen: Sequence[Stage], make: Callable[[], list[Stage]], hands: int, threads: int) -> set[str]:
     """Runs the stages in view; returns the names of those that were done already."""
-    from whatwhere.experiments.stage import Alone
-    from whatwhere.experiments.workers import Workers
     from whatwhere.training.interrupt import Interrupted
+    from whatwhere.work.stage import Alone
+    from whatwhere.work.workers import Workers
 
     with View(chosen) as view:
         try:
@@ -162,7 +162,7 @@ class View(Progress):
 def _result(
     out: Path, rows: Sequence[Timing], kept: set[str], judged: Sequence[Judged], lost: Sequence[str]
 ) -> dict[str, Any]:
-    from whatwhere.report.timing import SUMS
+    from whatwhere.work.timing import SUMS
 
     return {
         "directory": str(out),
@@ -175,7 +175,7 @@ def _result(
 
 
 def _print(rows: Sequence[Timing], kept: set[str]) -> None:
-    from whatwhere.report.timing import SUMS, duration, size
+    from whatwhere.work.timing import SUMS, duration, size
 
     table = console.table("stage", "time", "disk", "their GPU", "their CPU", "their disk", left=("stage",))
     for row in rows:

@@ -10,7 +10,7 @@ import typer
 from whatwhere.cli import console
 
 if TYPE_CHECKING:
-    from whatwhere.heads.history import ScoreHistory
+    from whatwhere.studies.dynamics.history import ScoreHistory
     from whatwhere.training.run import Run
 
 
@@ -37,8 +37,8 @@ def score(
 
     What is scored already is skipped, so the command can be interrupted and repeated at will.
     """
-    from whatwhere.heads.checkpoints import score_run
-    from whatwhere.heads.history import Settings
+    from whatwhere.studies.dynamics.checkpoints import score_run
+    from whatwhere.studies.dynamics.history import Settings
     from whatwhere.training.run import Run
 
     opened = Run(run)

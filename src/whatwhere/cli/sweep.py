@@ -16,9 +16,9 @@ from whatwhere.cli.train import INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whatwhere.experiments.sweep import Event, Sweep
-    from whatwhere.experiments.sweep_spec import Item
-    from whatwhere.experiments.sweep_workers import Workers
+    from whatwhere.work.sweep import Event, Sweep
+    from whatwhere.work.sweep_spec import Item
+    from whatwhere.work.sweep_workers import Workers
 
 SOME_FAILED = 1
 """The exit code of a sweep in which an item failed for good."""
@@ -53,10 +53,10 @@ def sweep(
 
     Finished items are skipped, failed ones tried again and then reported; Ctrl-C stops, and the same command goes on.
     """
-    from whatwhere import remote
-    from whatwhere.experiments.sweep import NEEDED, Sweep
-    from whatwhere.experiments.sweep_spec import read_sweep
+    from whatwhere.store import addresses as remote
     from whatwhere.training.presets import cores
+    from whatwhere.work.sweep import NEEDED, Sweep
+    from whatwhere.work.sweep_spec import read_sweep
 
     items = read_sweep(spec)
     count = workers or cores()
@@ -71,14 +71,14 @@ def sweep(
 
 
 def _workers(out: str, count: int, ray: str | None) -> Workers:
-    from whatwhere.experiments.sweep_workers import LocalWorkers, RayWorkers
+    from whatwhere.work.sweep_workers import LocalWorkers, RayWorkers
 
     return LocalWorkers(out, count) if ray is None else RayWorkers(out, ray)
 
 
 def _run(work: Sweep, workers: Workers, retries: int) -> None:
     """Does the work in view."""
-    from whatwhere.lock import only_one
+    from whatwhere.store.lock import only_one
 
     with only_one(work.directory, "sweep"), console.progress() as bar:
         shown = bar.add_task("sweep", total=len(work.items))
@@ -104,8 +104,8 @@ def _run(work: Sweep, workers: Workers, retries: int) -> None:
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.experiments.sweep_estimate import estimate
-    from whatwhere.report.timing import duration, size
+    from whatwhere.work.sweep_estimate import estimate
+    from whatwhere.work.timing import duration, size
 
     with console.progress() as bar:
         shown = bar.add_task("timing a step of each kind of model", total=None)
@@ -134,8 +134,8 @@ def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
 
 
 def _finish(work: Sweep, as_json: bool) -> None:
-    from whatwhere import remote
-    from whatwhere.report.sweep import draw_sweep
+    from whatwhere.store import addresses as remote
+    from whatwhere.work.sweep_figures import draw_sweep
 
     rows = work.collect()
     with console.err.status("drawing"):

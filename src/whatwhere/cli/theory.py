@@ -64,7 +64,7 @@ def theory(
 
 def _check_paper(out: Path | None, json: bool) -> None:
     from whatwhere.cli.console import print_json, progress
-    from whatwhere.report.theory import draw_theory
+    from whatwhere.studies.theorems.figures import draw_theory
     from whatwhere.theory.verification import check_paper
 
     with progress() as bar:
@@ -100,8 +100,8 @@ def _ask_about_angle(
     json: bool,
 ) -> None:
     from whatwhere.cli.console import print_json
-    from whatwhere.report.theory import draw_margins
-    from whatwhere.storage import write_json
+    from whatwhere.store.storage import write_json
+    from whatwhere.studies.theorems.figures import draw_margins
     from whatwhere.theory.curves import write_margins
     from whatwhere.theory.reach import index_reach, retrieval_reach
 

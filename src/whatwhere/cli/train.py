@@ -63,7 +63,7 @@ def train(
     Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. On several devices or hosts:
     torchrun --nproc-per-node 2 -m whatwhere train ...
     """
-    from whatwhere import remote
+    from whatwhere.store import addresses as remote
     from whatwhere.training.distributed import joined
     from whatwhere.training.options import Options
     from whatwhere.training.run import Run
@@ -103,7 +103,7 @@ def _assist(run: Run, processes: Processes) -> None:
 
 def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
     """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
-    from whatwhere.remote import shown
+    from whatwhere.store.addresses import shown
     from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
@@ -148,7 +148,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
 
 def _report(run: Run, as_json: bool) -> None:
     """Measures the final model on the full test split, keeps it with the run and prints it."""
-    from whatwhere.remote import shown
+    from whatwhere.store.addresses import shown
     from whatwhere.training.evaluate import measure_on_test_split
 
     note("Measuring on the test split ...")

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.intervals import bootstrap_means, percentiles
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.trace.layer import LayerTrace, Trace
 
 MEASURES = ("norm", "variance", "margin")
 TILE = 1 << 22

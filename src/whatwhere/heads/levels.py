@@ -19,9 +19,9 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
-from whatwhere.memory import in_halves
-from whatwhere.model.trace import LayerTrace, Tokens, Trace, Traceable, trace
-from whatwhere.threads import side_by_side
+from whatwhere.machine.memory import in_halves
+from whatwhere.machine.threads import side_by_side
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace, Traceable, trace
 
 TOKENS_AT_ONCE = 2**10
 """Tokens per forward pass: their activations fit the cache, and traces of long inputs stay small."""

@@ -22,7 +22,7 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.entropy import entropy_of, entropy_share
 from whatwhere.heads.swaps import TILE, Tile, Weights, key_swaps, weighted_cosines
-from whatwhere.model.trace import LayerTrace, Trace
+from whatwhere.trace.layer import LayerTrace, Trace
 
 Level = Literal["keys", "tokens"]
 TAU = 0.01

@@ -12,7 +12,7 @@ from whatwhere.heads.intervals import bootstrap_interval
 from whatwhere.heads.levels import score_model
 from whatwhere.heads.purity import GAMMAS, check_gamma
 from whatwhere.heads.scores import TAU, HeadScores
-from whatwhere.model.trace import Tokens, Traceable, trace
+from whatwhere.trace.layer import Tokens, Traceable, trace
 
 SELF_ATTENDING = 0.5
 """A head that pays its own position more than this attends to itself."""

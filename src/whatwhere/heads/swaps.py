@@ -1,7 +1,7 @@
 """All swaps of two keys at once: the closed form behind the positional and symbolic scores (Section "Scores").
 
 Take a query, two keys i and j that it sees, and exchange their contents. Write M[a, p] for the logit of the content of
-``a`` at place ``p`` (see :mod:`whatwhere.model.trace`). On the pair, attention before and after the swap is the softmax
+``a`` at place ``p`` (see :mod:`whatwhere.trace.layer`). On the pair, attention before and after the swap is the softmax
 of two numbers, so it depends on their difference only,
 
     d = M[i, i] - M[j, j]    before,        d' = M[j, i] - M[i, j]    after,
@@ -110,9 +110,9 @@ def key_swaps(
     A block of keys gives two tiles: the triangle of swaps within it, and the rectangle of swaps with later keys.
 
     Args:
-        amplitudes: the contents of the keys, as :meth:`whatwhere.model.trace.LayerTrace.amplitudes` gives them.
-        waves: the places of the same keys, as :meth:`whatwhere.model.trace.LayerTrace.waves` gives them.
-        squash: from products to logits, entry by entry, as :meth:`whatwhere.model.trace.LayerTrace.squash`.
+        amplitudes: the contents of the keys, as :meth:`whatwhere.trace.layer.LayerTrace.amplitudes` gives them.
+        waves: the places of the same keys, as :meth:`whatwhere.trace.layer.LayerTrace.waves` gives them.
+        squash: from products to logits, entry by entry, as :meth:`whatwhere.trace.layer.LayerTrace.squash`.
     """
     contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
     places = waves.T.contiguous()  # [key, wave]

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.config import ModelConfig
 from whatwhere.model.gptj import GPTJ
-from whatwhere.storage import load_tensors, save_tensors
+from whatwhere.model.shape import ModelConfig
+from whatwhere.store.storage import load_tensors, save_tensors
 from whatwhere.tasks import task_from_dict
 
 

@@ -21,7 +21,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from whatwhere.model.kernels import kernels
+from whatwhere.model.kernel.build import kernels
 
 Words = TypeVar("Words", int, Tensor)
 _WORDS = 1 << 32

@@ -6,7 +6,7 @@ How it differs from the textbook decoder:
   block is two matrices: ``w_in`` makes queries, keys, values and the MLP's hidden layer at once, ``w_out`` takes the
   attended values and the activated hidden layer back;
 - rotary positions on the whole head (64 planes for width 128), no other positions. Inside, a plane's two coordinates
-  stand half a head apart; GPT-J's own pairs are adjacent. Export (:mod:`whatwhere.model.huggingface`) permutes them,
+  stand half a head apart; GPT-J's own pairs are adjacent. Export (:mod:`whatwhere.model.export`) permutes them,
   and the trace carries its layout, so plane k is the paper's frequency ID k + 1 everywhere;
 - no bias in attention, bias in the MLP, exact GELU (GPT-J's own is the tanh form), untied output with bias, LayerNorm epsilon 1e-5;
 - one head per layer by default: a layer is a head;
@@ -28,14 +28,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from whatwhere import memory
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.config import ModelConfig
+from whatwhere.machine import memory
+from whatwhere.machine.threads import side_by_side
 from whatwhere.model.dropout import Dropout
-from whatwhere.model.fused import FusedBlock, serves
+from whatwhere.model.kernel.fused import FusedBlock, serves
 from whatwhere.model.rope import Rotation, rope_frequencies
-from whatwhere.model.trace import LayerTrace, Tokens, Trace, choose
-from whatwhere.threads import side_by_side
+from whatwhere.model.shape import ModelConfig
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace, choose
 
 if TYPE_CHECKING:
     from transformers import GPTJForCausalLM
@@ -261,7 +261,7 @@ class GPTJ(nn.Module):
         queries: Sequence[int] | None = None,
         residuals: bool = False,
     ) -> Trace:
-        """What each attention layer did; see :func:`whatwhere.model.trace.trace`."""
+        """What each attention layer did; see :func:`whatwhere.trace.layer.trace`."""
         ids = self.check_tokens(tokens)
         seq, depth = ids.shape[1], self.config.layers
         chosen = choose(range(depth) if layers is None else layers, depth, "layer")
@@ -312,13 +312,13 @@ class GPTJ(nn.Module):
 
     def to_hf(self) -> GPTJForCausalLM:
         """The same model as a ``transformers`` GPTJForCausalLM."""
-        from whatwhere.model.huggingface import to_hf
+        from whatwhere.model.export import to_hf
 
         return to_hf(self)
 
     @classmethod
     def from_hf(cls, model: GPTJForCausalLM) -> GPTJ:
         """One of ours from a ``transformers`` GPTJForCausalLM."""
-        from whatwhere.model.huggingface import from_hf
+        from whatwhere.model.export import from_hf
 
         return from_hf(model)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from whatwhere import storage
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import storage
 from whatwhere.tasks import Task, task_from_dict
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import random_streams

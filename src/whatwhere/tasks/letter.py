@@ -30,6 +30,7 @@ from whatwhere.tasks.roles import (
 from whatwhere.tasks.task import Task
 from whatwhere.tasks.vocabulary import MOST_LETTERS, LetterVocabulary
 
+
 @dataclass(frozen=True)
 class _Generator:
     """One way to draw the letters of a sequence."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from whatwhere import storage
+from whatwhere.store import storage
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.functions import index_goals, retrieval_goals
 from whatwhere.tasks.task import Task

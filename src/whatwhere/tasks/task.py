@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Int, Int32
 
-from whatwhere import memory
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine import memory
 from whatwhere.tasks.balance import balanced_cells
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.vocabulary import Vocabulary

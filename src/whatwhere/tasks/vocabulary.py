@@ -14,8 +14,8 @@ from string import ascii_letters, ascii_lowercase
 import numpy as np
 from jaxtyping import Bool, Int
 
-from whatwhere import memory
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine import memory
 
 MOST_LETTERS = len(ascii_letters)
 """Letters of the letter task: a..z, then A..Z, so that a pair of them always reads in one way."""

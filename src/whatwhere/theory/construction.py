@@ -21,8 +21,8 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import Rotation
-from whatwhere.model.trace import LayerTrace, Tokens, Trace
 from whatwhere.theory.arguments import check_angle, check_beta
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 
 Attention = Literal["softmax", "hard"]
 TIE = 1e-12
@@ -87,7 +87,7 @@ class Construction:
         queries: Sequence[int] | None = None,
         residuals: bool = False,
     ) -> Trace:
-        """What the head does on some inputs; see :func:`whatwhere.model.trace.trace`."""
+        """What the head does on some inputs; see :func:`whatwhere.trace.layer.trace`."""
         ids = self._ids(tokens)
         length = ids.shape[1]
         if layers is not None and list(layers) != [0]:

@@ -1,4 +1,4 @@
-"""The numbers behind Fig. 4A, Fig. 5A and the margin map, as CSV files; ``whatwhere.report.theory`` draws them."""
+"""The numbers behind Fig. 4A, Fig. 5A and the margin map, as CSV files; ``whatwhere.studies.theorems.figures`` draws them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whatwhere.storage import write_csv
+from whatwhere.store.storage import write_csv
 from whatwhere.theory.directions import UP, turned
 from whatwhere.theory.discrepancy import (
     index_largest,

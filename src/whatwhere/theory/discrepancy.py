@@ -20,9 +20,9 @@ import numpy as np
 from jaxtyping import Float
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.trace import Tokens
 from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
 from whatwhere.theory.construction import Construction
+from whatwhere.trace.layer import Tokens
 
 
 def measured_discrepancy(construction: Construction, tokens: Tokens, wanted: Tokens) -> Float[np.ndarray, "batch seq"]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from whatwhere.storage import write_json
+from whatwhere.store.storage import write_json
 from whatwhere.theory import curves, decomposition, feasibility, purity, robustness, tables
 from whatwhere.theory.check import Check
 

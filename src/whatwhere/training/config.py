@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.config import ModelConfig
-from whatwhere.records import from_json
+from whatwhere.machine.device import Device, Precision
+from whatwhere.model.shape import ModelConfig
+from whatwhere.store.records import from_json
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
-from whatwhere.training.device import Device, Precision
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, distributed
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.threads import split
+from whatwhere.machine.threads import split
 from whatwhere.training.config import TrainingConfig
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from whatwhere.machine.threads import side_by_side
 from whatwhere.model.gptj import GPTJ
-from whatwhere.storage import read_json, write_json
+from whatwhere.store.storage import read_json, write_json
 from whatwhere.tasks.batch import Batch
-from whatwhere.threads import side_by_side
 from whatwhere.training.run import Run
 
 _TOGETHER = 50

@@ -9,9 +9,9 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional
 
+from whatwhere.machine.threads import side_by_side, split
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
-from whatwhere.threads import side_by_side, split
 
 MICRO_BATCH = 64
 """Sequences that pass through the model together on a core: more would not be faster, and take memory."""

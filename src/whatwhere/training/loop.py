@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine.threads import keep_memory
 from whatwhere.model.checkpoint import set_weights, weights_of
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.kernels import kernels
+from whatwhere.model.kernel.build import kernels
 from whatwhere.tasks.batch import Batch
-from whatwhere.threads import keep_memory
 from whatwhere.training.config import is_checkpoint
 from whatwhere.training.distributed import ALONE, Processes
 from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from whatwhere.machine.threads import side_by_side, split
 from whatwhere.model.gptj import GPTJ
-from whatwhere.threads import side_by_side, split
 from whatwhere.training.config import TrainingConfig
 
 

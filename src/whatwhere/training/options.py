@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.config import ModelConfig
+from whatwhere.machine.device import check_precision, choose_device
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks import make_task
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.device import check_precision, choose_device
 from whatwhere.training.presets import preset
 
 

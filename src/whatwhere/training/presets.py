@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.config import ModelConfig
+from whatwhere.machine.device import fast_precision
+from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import Schedule, TrainingConfig
-from whatwhere.training.device import fast_precision
 
 
 def paper(task: Task) -> TrainingConfig:

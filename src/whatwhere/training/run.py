@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from whatwhere import lock, memory, seal
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.machine import memory
 from whatwhere.model.checkpoint import load_model, save_model, set_weights
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.kernels import kernels
-from whatwhere.storage import (
+from whatwhere.model.kernel.build import kernels
+from whatwhere.store import lock, seal
+from whatwhere.store.storage import (
     load_tensors,
     read_csv,
     read_json,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whatwhere.storage import read_json, read_text, write_json, write_text
+from whatwhere.store.storage import read_json, read_text, write_json, write_text
 from whatwhere.training.run import Run
 from whatwhere.zoo.load import SHIPPED_AT, load
 

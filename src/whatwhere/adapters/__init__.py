@@ -1,1 +1,0 @@
-"""Other people's models, read into the same trace; and scores along anyone's training."""

@@ -1,0 +1,1 @@
+"""The compiled block of the model and its build."""

@@ -1,0 +1,159 @@
+"""Compiles ``block.c`` where it is first used, and loads it.
+
+The compiler writes for the very processor that is here, which is what makes it fast, so the library is built on the
+machine (in about a second) and kept in the user's cache under a name that says what it was made from: source, compiler,
+processor. Where there is no compiler, or ``WHATWHERE_KERNELS=off`` is set, :func:`kernels` says so and the model takes
+its plain path, which computes the same at about half the speed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store import seal
+from whatwhere.store.files import cache_directory, whole_file
+
+SOURCE = Path(__file__).with_name("block.c")
+_FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
+_FOR_THIS_PROCESSOR = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
+"""Tried in turn: gcc on x86, clang on x86, ARM, and whatever else compiles C."""
+_COMPILERS = ("cc", "gcc", "clang")
+_SECONDS = 60
+_ONE_AT_A_TIME = threading.Lock()
+_CPU = Path("/proc/cpuinfo")
+
+
+class Shape(ctypes.Structure):
+    """``Shape`` of ``block.c``."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("batch", "seq", "heads", "width", "inner", "planes", "half", "exact")),
+        ("scale", ctypes.c_float),
+        ("epsilon", ctypes.c_float),
+    )
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What compiling gave."""
+
+    library: ctypes.CDLL | None
+    missing: str = ""
+    """Why there is no library."""
+
+
+def kernels() -> Kernels:
+    """The compiled kernels of this machine, built now if they are not there yet."""
+    with _ONE_AT_A_TIME:
+        return _kernels()
+
+
+@cache
+def _kernels() -> Kernels:
+    try:
+        return Kernels(_load())
+    except WhatwhereError as error:
+        return Kernels(None, str(error))
+
+
+def _load() -> ctypes.CDLL:
+    """The library, from the cache if it is there and whole.
+
+    Raises:
+        WhatwhereError: it is switched off, there is no compiler, or it fails.
+    """
+    if os.environ.get("WHATWHERE_KERNELS", "").lower() in ("off", "0", "no"):
+        raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
+    compiler = _compiler()
+    path = cache_directory("kernels") / f"{_made_from(compiler)}.so"
+    if _is_as_compiled(path):
+        with suppress(OSError):  # made beside other system libraries than are here now
+            return _declared(ctypes.CDLL(str(path)))
+    with whole_file(path) as target:
+        _compile(compiler, target)
+    with whole_file(_seal_of(path)) as target:
+        target.write_text(seal.make(path.read_bytes()))
+    try:
+        return _declared(ctypes.CDLL(str(path)))
+    except OSError as error:
+        raise WhatwhereError(f"what {compiler[0]} made cannot be loaded: {error}.") from error
+
+
+def _is_as_compiled(path: Path) -> bool:
+    """Whether the library is there and whole: one changed bit of it could compute something else."""
+    try:
+        return _seal_of(path).read_bytes() == seal.make(path.read_bytes()).encode()
+    except OSError:
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_suffix(".seal")
+
+
+def _compiler() -> list[str]:
+    """The command of a C compiler: ``$CC``, or the first that is found."""
+    wanted = shlex.split(os.environ.get("CC", ""))
+    found = wanted if wanted and shutil.which(wanted[0]) else next(([c] for c in _COMPILERS if shutil.which(c)), [])
+    if not found:
+        raise WhatwhereError("there is no C compiler (cc, gcc or clang) here.")
+    return found
+
+
+def _made_from(compiler: list[str]) -> str:
+    """A name for the library: another source, compiler or processor gets another one."""
+    lines = _CPU.read_text().splitlines() if _CPU.is_file() else [platform.processor()]
+    processor = {line for line in lines if line.startswith(("model name", "flags", "Features")) or len(lines) == 1}
+    flags = [*_FLAGS, *(flag for special in _FOR_THIS_PROCESSOR for flag in special)]
+    version = _run([*compiler, "--version"]).stdout
+    parts = [SOURCE.read_text(), *flags, *compiler, version, platform.machine(), *sorted(processor)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def _compile(compiler: list[str], target: Path) -> None:
+    """Writes the library, for this processor if the compiler can."""
+    complaint = ""
+    for special in _FOR_THIS_PROCESSOR:
+        done = _run([*compiler, *_FLAGS, *special, "-shared", "-fPIC", "-o", str(target), str(SOURCE), "-lm"])
+        if done.returncode == 0:
+            return
+        complaint = done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit code {done.returncode}"
+    raise WhatwhereError(f"{compiler[0]} could not compile them: {complaint}")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise WhatwhereError(f"{command[0]} could not be run: {error}.") from error
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Says what the functions take; all of them return nothing."""
+    pointers = {
+        "norm_forward": 8,
+        "norm_backward": 11,
+        "mix_forward": 9,
+        "mix_backward": 11,
+        "residual_forward": 7,
+        "residual_backward": 6,
+    }
+    for name, count in pointers.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = [ctypes.c_void_p] * count, None
+    whole, word = ctypes.c_int64, ctypes.c_uint32
+    library.dropout_mask.argtypes = [word, word, whole, whole, word, ctypes.c_float, ctypes.c_void_p]
+    library.dropout_mask.restype = None
+    return library

@@ -1,1 +1,0 @@
-"""Figures and tables, drawn from what is on disk; nothing is computed anew here."""

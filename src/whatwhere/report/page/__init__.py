@@ -1,5 +1,0 @@
-"""The page: one self-contained HTML file that shows a reproduction, to look at and to play with."""
-
-from whatwhere.report.page.build import write_page
-
-__all__ = ["write_page"]

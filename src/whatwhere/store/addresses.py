@@ -1,0 +1,75 @@
+"""Object storage: ``--out s3://bucket/prefix``, or any other address that fsspec knows (extra ``scale``).
+
+Work happens in a local directory that stands for the address, below the user's cache. What is at the address is fetched
+first; then each file is copied there as soon as it is whole, and removed there when it is removed here, in the same
+order. So the address always holds what a run that was killed a moment ago would have left, and the run goes on from it
+on any machine. An object appears whole or not at all, as object stores do; elsewhere it is copied beside and renamed.
+
+Two machines at once below one address are not kept apart: locks do not reach that far.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from whatwhere.store.files import watchers
+from whatwhere.store.mirror import OBJECT_STORES, Mirror, Say, is_result
+
+__all__ = ["is_stored", "local", "send_rest", "shown"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: one is a drive of Windows
+_mirrors: list[Mirror] = []
+
+
+def local(place: str, say: Say = lambda _: None, only: Sequence[str] = ()) -> str:
+    """The local path that stands for an address, which is fetched and kept in step from now on.
+
+    Args:
+        place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) stands for itself.
+        say: told what is fetched or sent.
+        only: patterns of the files that are needed, where not all are.
+
+    Raises:
+        WhatwhereError: the address is unknown, unreachable or closed to us, or the extra is missing.
+    """
+    if not _URL.match(place):
+        return place
+    mirror = Mirror.of(place)
+    if any(mirror.directory.is_relative_to(known.directory) for known in _mirrors):
+        return str(mirror.directory)
+    mirror.meet(say, only)
+    _mirrors.append(mirror)
+    if _changed not in watchers:
+        watchers.append(_changed)
+    return str(mirror.directory)
+
+
+def shown(path: Path) -> str:
+    """A path as the user gave it: the address, if the path stands for one."""
+    for mirror in _mirrors:
+        if path.is_relative_to(mirror.directory):
+            return f"{mirror.url}/{path.relative_to(mirror.directory).as_posix()}".removesuffix("/.")
+    return str(path)
+
+
+def is_stored(place: str) -> bool:
+    """Whether a text is an address in object storage."""
+    return bool(_URL.match(place)) and place.partition("://")[0].lower() in OBJECT_STORES
+
+
+def send_rest() -> None:
+    """Sends what other processes, or other libraries, wrote into a local directory that stands for an address.
+
+    Raises:
+        WhatwhereError: a file could not be sent; it stays where it is.
+    """
+    for mirror in _mirrors:
+        mirror.send_rest()
+
+
+def _changed(path: Path) -> None:
+    for mirror in _mirrors:
+        if path.is_relative_to(mirror.directory) and is_result(path):
+            mirror.follow(path)

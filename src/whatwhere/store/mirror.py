@@ -1,0 +1,221 @@
+"""A local directory that stands for an address, and what keeps the two in step.
+
+For each file a record says which version here and there were last in step. When work begins,
+
+    changed there, or both      the one there is fetched
+    changed here only           the one here is sent: a copy that failed, a process that was killed before it
+    removed there               it is removed here
+    removed here                it is fetched: a lost cache must not empty a bucket
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.store.files import TEMPORARY_SUFFIX, cache_directory
+
+OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
+"""Where a copy is whole or nothing without a rename."""
+_VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
+"""What names the version of a remote file, best first; the size goes with it."""
+Say = Callable[[str], None]
+
+
+def is_result(path: Path) -> bool:
+    """Whether a file belongs to the results: locks and half files do not."""
+    return not path.name.startswith(".") and path.suffix != TEMPORARY_SUFFIX
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A local directory, the address that it stands for, and the records of what is in step."""
+
+    url: str
+    files: Any
+    """The file system of fsspec."""
+    root: str
+    """The address without its scheme, as the file system names it."""
+    directory: Path
+    records: Path
+
+    @classmethod
+    def of(cls, url: str) -> Mirror:
+        """The one for an address; nothing is fetched yet.
+
+        Raises:
+            WhatwhereError: it is no address, or nothing here knows its kind.
+        """
+        scheme, _, rest = url.partition("://")
+        parts = [part for part in rest.split("/") if part]
+        if not parts or any(part in (".", "..") or part.startswith("~") for part in parts):
+            raise WhatwhereError(f"an address such as s3://bucket/prefix was expected, and {url!r} arrived.")
+        home = cache_directory("remote")
+        files = _file_system(scheme.lower(), url)
+        root = str(files._strip_protocol(f"{scheme}://{'/' * rest.startswith('/')}{'/'.join(parts)}"))
+        below = Path(scheme.lower(), *parts)
+        return cls(f"{scheme}://{root}", files, root, home / "files" / below, home / "records" / below)
+
+    def meet(self, say: Say, only: Sequence[str] = ()) -> None:
+        """Brings both sides in step, by the rules above."""
+        there, here = self._there(), self._here()
+        fetched, sent, gone = [], [], []
+        for name in sorted(there.keys() | here.keys()):
+            if only and not any(PurePosixPath(name).match(pattern) for pattern in only):
+                continue
+            base = self._record(name)
+            changed_there = base is None or base[0] != there.get(name)
+            changed_here = base is None or base[1] != here.get(name)
+            if name in there and (changed_there or name not in here):
+                fetched.append(name)
+            elif name in here and changed_here:
+                sent.append(name)
+            elif name not in there:
+                gone.append(name)
+        if fetched:
+            say(f"Fetching {len(fetched)} files from {self.url} ...")
+            self._fetch(fetched, there)
+        if sent:
+            say(f"Sending {len(sent)} files that were not yet at {self.url} ...")
+        for name in sent:
+            self.follow(self.directory / name)
+        for name in gone:
+            (self.directory / name).unlink(missing_ok=True)
+            self._forget(name)
+
+    def send_rest(self) -> None:
+        """Sends each local file that is not the one that was last in step."""
+        for name, version in self._here().items():
+            base = self._record(name)
+            if base is None or base[1] != version:
+                self.follow(self.directory / name)
+
+    def follow(self, path: Path) -> None:
+        """Makes the other side of a local file what it is here: sent, or removed.
+
+        Raises:
+            WhatwhereError: that failed; the local file stays.
+        """
+        name = path.relative_to(self.directory).as_posix()
+        target = f"{self.root}/{name}"
+        with self._in_words(f"{name} could not be copied to {self.url}", f"It is kept in {path}. "):
+            if path.exists():
+                version = _version_here(path)
+                self._send(path, target)
+                self._keep(name, _version_there(self.files.info(target)), version)
+            else:
+                with suppress(FileNotFoundError):
+                    self.files.rm_file(target)
+                self._forget(name)
+
+    def _send(self, path: Path, target: str) -> None:
+        if self.url.partition("://")[0].lower() in OBJECT_STORES:
+            self.files.put_file(str(path), target)
+            return
+        self.files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        self.files.put_file(str(path), target + TEMPORARY_SUFFIX)
+        self.files.mv(target + TEMPORARY_SUFFIX, target)
+
+    def _fetch(self, names: Sequence[str], there: dict[str, str]) -> None:
+        with self._in_words(f"{self.url} could not be read"):
+            for name in names:
+                (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
+            beside = [self.directory / f"{name}{TEMPORARY_SUFFIX}" for name in names]
+            self.files.get([f"{self.root}/{name}" for name in names], [str(path) for path in beside])
+            for name, path in zip(names, beside, strict=True):
+                path.replace(self.directory / name)
+                self._keep(name, there[name], _version_here(self.directory / name))
+
+    def _there(self) -> dict[str, str]:
+        """The version of each remote file."""
+        with self._in_words(f"{self.url} could not be read"):
+            found = self.files.find(self.root, detail=True)
+        versions = {}
+        for path, info in found.items():
+            name = PurePosixPath(path.removeprefix(self.root).lstrip("/"))
+            if not path.startswith(f"{self.root}/") or not is_result(Path(name)):
+                continue
+            if ".." in name.parts:
+                raise WhatwhereError(f"{self.url} holds {path!r}, which leads out of it; remove that object.")
+            versions[name.as_posix()] = _version_there(info)
+        return versions
+
+    def _here(self) -> dict[str, str]:
+        """The version of each local file."""
+        found = self.directory.rglob("*")
+        return {
+            p.relative_to(self.directory).as_posix(): _version_here(p) for p in found if p.is_file() and is_result(p)
+        }
+
+    def _record(self, name: str) -> tuple[str, str] | None:
+        """The versions there and here that were last in step; None if unknown, as when the record is damaged."""
+        try:
+            there, here = json.loads((self.records / f"{name}.json").read_text())
+        except (OSError, ValueError, TypeError):
+            return None
+        return str(there), str(here)
+
+    def _keep(self, name: str, there: str, here: str) -> None:
+        path = self.records / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
+        beside.write_text(json.dumps([there, here]))
+        beside.replace(path)
+
+    def _forget(self, name: str) -> None:
+        (self.records / f"{name}.json").unlink(missing_ok=True)
+
+    @contextmanager
+    def _in_words(self, what: str, kept: str = "") -> Iterator[None]:
+        """Says what went wrong; each store has errors of its own, so all kinds are caught here, at the boundary."""
+        try:
+            yield
+        except WhatwhereError:
+            raise
+        except Exception as error:
+            bucket = self.root.partition("/")[0]
+            if type(error).__name__ == "NoCredentialsError":
+                advice = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+            elif isinstance(error, FileNotFoundError):
+                advice = f"Is there a bucket {bucket!r}? Create it, or choose another address."
+            elif isinstance(error, PermissionError):
+                advice = f"Ask for the right to read and write {bucket!r}, or choose another address."
+            else:
+                advice = "Once it can be reached, the same command (with --resume for a training) goes on."
+            reason = str(error).rstrip(".") or type(error).__name__
+            raise WhatwhereError(f"{what}: {reason}. {kept}{advice}") from error
+
+
+def _file_system(scheme: str, url: str) -> Any:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingExtraError("fsspec", "scale", f"for {url}") from error
+    known = fsspec.available_protocols()
+    if scheme not in known:
+        raise WhatwhereError(
+            f"the scheme of {url!r} is unknown. Use a path, s3://bucket/prefix, or another address that fsspec knows."
+        )
+    try:
+        return fsspec.filesystem(scheme, use_listings_cache=False, skip_instance_cache=True)
+    except ImportError as error:
+        if scheme in ("s3", "s3a"):
+            raise MissingExtraError("s3fs", "scale", f"for {url}") from error
+        raise WhatwhereError(f"{url} needs a package that is not installed: {error}.") from error
+    except (TypeError, ValueError) as error:  # a file system that needs a host, say
+        raise WhatwhereError(f"{url} cannot be opened: {error}. Use s3://bucket/prefix, or a path.") from error
+
+
+def _version_there(info: dict[str, Any]) -> str:
+    return f"{info.get('size')} {next((info[key] for key in _VERSIONS if info.get(key)), '')}"
+
+
+def _version_here(path: Path) -> str:
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"

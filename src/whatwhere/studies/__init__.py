@@ -1,0 +1,1 @@
+"""One folder per question about a model, a run or the theory."""

@@ -1,0 +1,191 @@
+"""Keys, queries and frequencies of the trained models: Sections 3.4 and 3.6, Figure 4 and the table of angles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from whatwhere.studies.claim import Claim, Finding, sureness
+from whatwhere.studies.geometry.measure import PAPER_IDS, FrequencyRow
+from whatwhere.studies.geometry.planes import KeyAlignment, QueryTurn
+from whatwhere.studies.source import NotTested, Source
+
+LAYER = 1
+"""The layer of Figure 4B."""
+ALIKE = 0.9
+"""As with purity: 1 is the construction, and 0.9 is near enough."""
+FIRST = range(4)
+"""The layers that the paper's number model indexes with: as many as the longest input has hops."""
+AFTER = range(5, 12)
+"""Those that only propagate in the paper's table; layer 4 (ID 10) stands between."""
+POINTERS = "pointers"
+
+
+def queries_turn(everything: bool) -> Callable[[Source], Finding]:
+    """How far the queries of layer 1 agree with the construction, for all integers or those that it serves."""
+
+    def measure(source: Source) -> Finding:
+        source.learned("number")
+        rows = [r for r in source.table("number", "geometry", "queries", QueryTurn) if (r.layer, r.head) == (LAYER, 0)]
+        task = source.config("number").task
+        wanted = f"1-{getattr(task, 'integers', 0) if everything else task.context}"
+        row = next((row for row in rows if row.integers == wanted), None)
+        if row is None:
+            raise NotTested(f"there is no fit of the queries of layer {LAYER} over the integers {wanted}.")
+        why = (
+            f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {row.slope:.2f} per integer "
+            f"({row.slope_low:.2f} to {row.slope_high:.2f}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
+        )
+        return Finding(row.agreement >= ALIKE, row.agreement, why, None, row.inputs)
+
+    return measure
+
+
+def keys_aligned(group: str) -> Callable[[Source], Finding]:
+    """How far the keys of layer 1 point the same way in its dominant plane."""
+
+    def measure(source: Source) -> Finding:
+        source.learned("number")
+        rows = {
+            row.keys: row
+            for row in source.table("number", "geometry", "keys", KeyAlignment)
+            if (row.layer, row.head) == (LAYER, 0)
+        }
+        if group not in rows:
+            raise NotTested(f"the alignment of keys of layer {LAYER} was not measured.")
+        row = rows[group]
+        told = ", ".join(f"{name} {one.alignment:.3f}" for name, one in rows.items())
+        why = f"Layer {LAYER}, plane {row.plane}: {told} (1 is aligned, 0 cancels)."
+        if group == "all" and row.alignment < ALIKE <= min(rows[name].alignment for name in ("target", POINTERS)):
+            why += " Each window has one direction, and the two are opposite: the head looks at one kind of token only."
+        interval = row.low, row.high
+        return Finding(row.alignment >= ALIKE, row.alignment, why + sureness(interval, ALIKE), interval, row.inputs)
+
+    return measure
+
+
+def frequencies(source: Source, task: str) -> dict[int, FrequencyRow]:
+    """The weighted IDs of a model by layer (variance share, first head)."""
+    source.learned(task)
+    rows = source.table(task, "geometry", "table", FrequencyRow)
+    return {row.layer: row for row in rows if row.measure == "variance" and row.head == 0}
+
+
+def faster_than_letter(source: Source) -> Finding:
+    """By how many IDs the first layers of the number model are below those of the letter model, at least."""
+    number, letter = frequencies(source, "number"), frequencies(source, "letter")
+    _all_there(number, FIRST)
+    _all_there(letter, FIRST)
+    layer = min(FIRST, key=lambda at: letter[at].weighted_id - number[at].weighted_id)
+    near, far = number[layer], letter[layer]
+    interval = far.low - near.high, far.high - near.low
+    told = "; ".join(f"layer {at}: {number[at].weighted_id:.0f} against {letter[at].weighted_id:.0f}" for at in FIRST)
+    value = far.weighted_id - near.weighted_id
+    return Finding(value > 0, value, f"{told}." + sureness(interval, 0), interval, near.inputs)
+
+
+def faster_than_later_layers(source: Source) -> Finding:
+    """The lowest ID of the later layers of the number model, less the highest of its first ones."""
+    rows = frequencies(source, "number")
+    _all_there(rows, (*FIRST, *AFTER))
+    first = max((rows[at] for at in FIRST), key=lambda row: row.weighted_id)
+    after = min((rows[at] for at in AFTER), key=lambda row: row.weighted_id)
+    value, interval = after.weighted_id - first.weighted_id, (after.low - first.high, after.high - first.low)
+    why = (
+        f"Layers {FIRST[0]} to {FIRST[-1]} reach ID {first.weighted_id:.1f} at most (layer {first.layer}), layers "
+        f"{AFTER[0]} to {AFTER[-1]} have {after.weighted_id:.1f} at least (layer {after.layer})."
+    )
+    return Finding(value > 0, value, why + sureness(interval, 0), interval, first.inputs)
+
+
+def ids_as_in_table(source: Source) -> Finding:
+    """The share of layers, of both models, whose rounded ID is that of the paper's table."""
+    same, total, told = 0, 0, []
+    for task, quoted in PAPER_IDS.items():
+        rows = frequencies(source, task)
+        _all_there(rows, range(len(quoted)))
+        ours = [round(rows[at].weighted_id) for at in range(len(quoted))]
+        same, total = same + sum(a == b for a, b in zip(ours, quoted, strict=True)), total + len(quoted)
+        told.append(f"{task} {', '.join(map(str, ours))}")
+    inputs = frequencies(source, "number")[0].inputs
+    return Finding(same == total, same / total, f"Ours: {'; '.join(told)}.", None, inputs)
+
+
+def _all_there(rows: dict[int, FrequencyRow], layers: range | tuple[int, ...]) -> None:
+    missing = [at for at in layers if at not in rows]
+    if missing:
+        raise NotTested(f"the paper's models have 12 layers, and layer {missing[0]} is not among the results.")
+
+
+_FIGURE_4 = "Section 3.4, Figure 4B"
+_TABLE = "Section 3.6, table of weighted IDs, figure of frequency use"
+_PAPER = "number 1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38; letter 18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40"
+
+CLAIMS = (
+    Claim(
+        "index-queries-turn",
+        "Index geometry: the queries of layer 1 turn with their integer",
+        "As in the construction, the query of integer i in layer 1 stands i theta before the keys, for every integer.",
+        _FIGURE_4,
+        "Mean length of unit queries of the integers 1 to 16, each turned forward by i theta, in the dominant plane.",
+        f"at least {ALIKE}; 1 is the construction",
+        queries_turn(True),
+    ),
+    Claim(
+        "index-queries-turn-in-reach",
+        "Index geometry: they do for the integers that layer 1 serves",
+        "A narrower reading: layer 1 resolves the second hop, whose integers point inside the pre-target window.",
+        _FIGURE_4,
+        "The same, for the integers 1 to 8.",
+        f"at least {ALIKE}; 1 is the construction",
+        queries_turn(False),
+    ),
+    Claim(
+        "index-keys-aligned",
+        "Index geometry: all keys of layer 1 are aligned",
+        "For attention to depend on position alone all keys must be aligned, and in the trained layer 1 they are.",
+        _FIGURE_4,
+        "Length of the mean unit key of layer 1 in its dominant plane, over all positions.",
+        f"at least {ALIKE}; 1 is the construction",
+        keys_aligned("all"),
+    ),
+    Claim(
+        "index-keys-aligned-within-window",
+        "Index geometry: the keys that layer 1 looks at are aligned",
+        "Our reading: the keys of one window are aligned, here those of pointers, which layer 1 looks at.",
+        f"{_FIGURE_4}; see docs/geometry.md",
+        "The same, over the positions of the pre-target window.",
+        f"at least {ALIKE}; 1 is the construction",
+        keys_aligned(POINTERS),
+    ),
+    Claim(
+        "frequency-separates-tasks",
+        "The number model works with faster frequencies than the letter model",
+        "Layer by layer, the first four layers of the number model use faster planes than those of the letter model.",
+        _TABLE,
+        "Weighted frequency ID (share of the logits' variance; 1 is fastest) of the letter model less that of the "
+        "number model, smallest over layers 0 to 3.",
+        "above 0",
+        faster_than_letter,
+        "17 (layer 0: 1 against 18)",
+    ),
+    Claim(
+        "frequency-separates-layers",
+        "In the number model, indexing layers are faster than propagating ones",
+        "The layers that index use fast planes, those behind them slow ones.",
+        _TABLE,
+        "Lowest weighted ID of layers 5 to 11 less the highest of layers 0 to 3, number model.",
+        "above 0",
+        faster_than_later_layers,
+        "35 (2 against 37)",
+    ),
+    Claim(
+        "frequency-ids-as-in-table",
+        "The weighted IDs are those of the paper's table",
+        "The table of weighted average IDs, layer by layer. The paper does not define its weights (erratum E14).",
+        _TABLE,
+        "Share of the 24 layers whose rounded weighted ID (share of the logits' variance) equals the printed one.",
+        "all of them",
+        ids_as_in_table,
+        _PAPER,
+    ),
+)  # fmt: skip

@@ -1,0 +1,272 @@
+"""Keys and queries of a trained layer within one rotary plane, against the constructions (Section 3.4, Figure 4).
+
+T_Index aligns all keys with one vector v and turns the query of integer i back by ``i theta``. In a plane of frequency
+g that does this work (1) unit keys have a mean of length 1, and (2) the angle of the mean query of integer i,
+unwrapped, falls by g for each step of i. Trained heads do more: they may align the keys of the target window with one
+direction and those of pointers with the opposite one, so that a query aims at one group and away from the other. Hence
+(1) is measured for each group too, and (2) with the group that queries, turned forward by ``i g``, aim at.
+
+T_Retrieval gives each letter an angle: (3) queries for a letter point where the keys that carry it point.
+
+Queries carry what earlier layers wrote, hence means over all queries with the same token (right letter, for pairs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from whatwhere.heads.intervals import bootstrap_means, percentiles
+from whatwhere.tasks.letter import LetterTask
+from whatwhere.tasks.number import NumberTask
+from whatwhere.tasks.task import Task
+from whatwhere.trace.layer import LayerTrace
+
+RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class KeyAlignment:
+    """Whether the keys of one head point the same way in one plane."""
+
+    layer: int
+    head: int
+    plane: int
+    """The ID, from 1."""
+    keys: str
+    """``all``, or those of the ``target`` window or of ``pointers``."""
+    alignment: float
+    """Length of the mean unit key: 1 if all point the same way, 0 if they spread evenly or cancel."""
+    low: float
+    high: float
+    inputs: int
+
+
+@dataclass(frozen=True)
+class QueryTurn:
+    """How the queries of the number task turn with their integer in one plane of one head."""
+
+    layer: int
+    head: int
+    plane: int
+    integers: str
+    """Which ones: all, those that may point at a pointer, or those that the query needs to reach the target window."""
+    slope: float
+    """Radians by which the angle grows for each integer."""
+    slope_low: float
+    slope_high: float
+    predicted: float
+    """Minus the plane's frequency: the construction's slope."""
+    r2: float
+    """How straight the unwrapped angles lie on their line."""
+    agreement: float
+    """Length of the mean of unit queries turned forward by ``i g``: 1 if the angles are those of the construction."""
+    aim_target: float
+    """Cosine between that mean and the mean key of the target window: 1 if the head looks for target tokens."""
+    aim_pointers: float
+    """The same for the keys of pointers."""
+    inputs: int
+
+
+@dataclass(frozen=True)
+class LetterMatching:
+    """Whether the queries for a letter point where its keys do, in one plane of one head."""
+
+    layer: int
+    head: int
+    plane: int
+    matching: float
+    """Mean cosine for equal letters less that for different ones, both centred over letters."""
+    low: float
+    high: float
+    inputs: int
+
+
+@dataclass(frozen=True)
+class PlaneVector:
+    """The mean vector of one token's keys or queries in one plane, before rotation."""
+
+    layer: int
+    head: int
+    plane: int
+    role: str
+    """``query`` or ``key``."""
+    name: str
+    x: float
+    y: float
+    count: int
+
+
+class Plane:
+    """The keys and queries of one head within one plane, on some inputs.
+
+    Args:
+        task: says what a token asks for and what it carries.
+        layer: a trace whose queries are the positions of all pointers.
+        tokens: the inputs.
+        head: which head.
+        plane: the ID of the plane, from 1.
+    """
+
+    def __init__(
+        self, task: Task, layer: LayerTrace, tokens: Int[np.ndarray, "batch seq"], head: int, plane: int
+    ) -> None:
+        self.task, self.tokens = task, tokens
+        self.place = layer.layer, head, plane
+        self.frequency = float(layer.rotation.frequencies[plane - 1])
+        split = layer.rotation.planes
+        self.queries = split(layer.queries[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, query, 2]
+        self.keys = split(layer.keys[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, key, 2]
+        self.pointers = task.vocabulary.points(tokens)  # [batch, key]
+        asked, self.query_names = asked_for(task, tokens[:, layer.query_positions.cpu().numpy()])
+        carried, self.key_names = carried_by(task, tokens)
+        self.by_query = sums(self.queries, asked, len(self.query_names))  # [batch, name, 3]
+        self.by_key = sums(self.keys, carried, len(self.key_names))
+
+    def alignments(self) -> list[KeyAlignment]:
+        """The alignment of all keys and of each group."""
+        units = unit(self.keys)
+        groups = {"all": np.ones_like(self.pointers), "target": ~self.pointers, "pointers": self.pointers}
+        rows = []
+        for name, members in groups.items():
+            totals = sums(units, np.where(members, 0, -1), 1)  # [batch, 1, 3]
+            drawn = bootstrap_means(totals, resamples=RESAMPLES)
+            lengths = np.linalg.norm(means(drawn)[:, 0], axis=-1)
+            value = float(np.linalg.norm(means(totals.sum(0))[0]))
+            rows.append(KeyAlignment(*self.place, name, value, *_ends(lengths), len(self.tokens)))
+        return rows
+
+    def turns(self) -> list[QueryTurn]:
+        """The slopes of all integers and of the two ranges; none outside the number task."""
+        if not isinstance(self.task, NumberTask):
+            return []
+        integers = np.arange(1, self.task.integers + 1)
+        context = self.task.context
+        ranges = {f"1-{len(integers)}": integers > 0, f"1-{context}": integers <= context,
+                  f"{context + 1}-{len(integers)}": integers > context}  # fmt: skip
+        queries = means(self.by_query.sum(0))
+        drawn = means(bootstrap_means(self.by_query, resamples=RESAMPLES))
+        target, pointers = (unit(self.keys[group].mean(0)) for group in (~self.pointers, self.pointers))
+        rows = []
+        for name, chosen in ranges.items():
+            slope, r2, forward = index_fit(queries[chosen], integers[chosen], self.frequency)
+            slopes = np.array([index_fit(one[chosen], integers[chosen], self.frequency)[0] for one in drawn])
+            aim = unit(forward)
+            rows.append(
+                QueryTurn(
+                    *self.place, name, slope, *_ends(slopes), -self.frequency, r2, float(np.linalg.norm(forward)),
+                    float(aim @ target), float(aim @ pointers), len(self.tokens),
+                )
+            )  # fmt: skip
+        return rows
+
+    def matchings(self) -> list[LetterMatching]:
+        """How well queries and keys match; none outside the letter task."""
+        if not isinstance(self.task, LetterTask):
+            return []
+        both = np.concatenate([self.by_query, self.by_key], 1)  # the same resampled inputs for queries and keys
+        drawn = means(bootstrap_means(both, resamples=RESAMPLES))
+        letters = len(self.query_names)
+        (value,) = letter_matching(means(self.by_query.sum(0))[None], means(self.by_key.sum(0))[None])
+        values = letter_matching(drawn[:, :letters], drawn[:, letters:])
+        return [LetterMatching(*self.place, float(value), *_ends(values), len(self.tokens))]
+
+    def vectors(self) -> list[PlaneVector]:
+        """What Figure 4B shows."""
+        rows = []
+        for role, totals, names in (("query", self.by_query, self.query_names), ("key", self.by_key, self.key_names)):
+            together = totals.sum(0)
+            for name, (x, y), count in zip(names, means(together), together[:, 2], strict=True):
+                if count:
+                    rows.append(PlaneVector(*self.place, role, name, float(x), float(y), int(count)))
+        return rows
+
+
+def clearest_turns(rows: Iterable[QueryTurn]) -> list[QueryTurn]:
+    """Of each head the range of integers that agrees best with the construction; undefined ones are left out."""
+    best: dict[tuple[int, int], QueryTurn] = {}
+    for row in rows:
+        at = row.layer, row.head
+        if row.agreement >= (best[at].agreement if at in best else 0):
+            best[at] = row
+    return [best[at] for at in sorted(best)]
+
+
+def index_fit(
+    queries: Float[np.ndarray, "integer 2"], integers: Int[np.ndarray, "integer"], frequency: float
+) -> tuple[float, float, Float[np.ndarray, "2"]]:
+    """Slope of the queries' unwrapped angles against their integer, R^2, and the mean unit query turned forward.
+
+    Unwrapping assumes less than half a turn from one integer to the next; RoPE's fastest plane turns by one radian.
+    Integers without a query (NaN) are left out; fewer than three are too few for a line.
+    """
+    known = ~np.isnan(queries[:, 0])
+    if known.sum() < 3:
+        return float("nan"), float("nan"), np.full(2, np.nan)
+    integers, angles = integers[known], np.arctan2(queries[known, 1], queries[known, 0])
+    forward = angles + integers * frequency
+    unwrapped = np.unwrap(angles)
+    slope, start = np.polyfit(integers, unwrapped, 1)
+    missed = unwrapped - (slope * integers + start)
+    r2 = 1 - missed.var() / max(unwrapped.var(), 1e-300)
+    return float(slope), float(r2), np.array([np.cos(forward).mean(), np.sin(forward).mean()])
+
+
+def letter_matching(
+    queries: Float[np.ndarray, "n letter 2"], keys: Float[np.ndarray, "n letter 2"]
+) -> Float[np.ndarray, "n"]:
+    """Mean cosine between queries and keys of equal letters, less that of different ones, centred over letters."""
+    centred = (unit(x - np.nanmean(x, -2, keepdims=True)) for x in (queries, keys))
+    cosines = np.einsum("...ax,...bx->...ab", *centred)
+    same = np.eye(cosines.shape[-1], dtype=bool)
+    return np.nanmean(cosines[..., same], -1) - np.nanmean(cosines[..., ~same], -1)
+
+
+def asked_for(task: Task, tokens: Int[np.ndarray, "batch seq"]) -> tuple[Int[np.ndarray, "batch seq"], list[str]]:
+    """What each pointer asks for (its integer, or its right letter), as a number from 0, and the names; -1 for none."""
+    if isinstance(task, NumberTask):
+        return np.maximum(task.vocabulary.value(tokens) - 1, -1), [str(i + 1) for i in range(task.integers)]
+    assert isinstance(task, LetterTask)
+    vocabulary = task.vocabulary
+    return np.where(vocabulary.points(tokens), vocabulary.right(tokens), -1), _letters(task)
+
+
+def carried_by(task: Task, tokens: Int[np.ndarray, "batch seq"]) -> tuple[Int[np.ndarray, "batch seq"], list[str]]:
+    """What each key can be found by: its left letter, or its token; and the names."""
+    if isinstance(task, LetterTask):
+        return task.vocabulary.left(tokens), _letters(task)
+    return tokens, list(task.vocabulary.names)
+
+
+def _letters(task: LetterTask) -> list[str]:
+    return [task.vocabulary.names[letter * task.vocabulary.width][0] for letter in range(task.letters)]
+
+
+def sums(
+    vectors: Float[np.ndarray, "batch seq 2"], kinds: Int[np.ndarray, "batch seq"], count: int
+) -> Float[np.ndarray, "batch kind 3"]:
+    """Per input and kind (negative: none): the sum of its vectors, and how many there are."""
+    rows = np.broadcast_to(np.arange(len(kinds))[:, None], kinds.shape)
+    known: Bool[np.ndarray, "batch seq"] = kinds >= 0
+    totals = np.zeros((len(kinds), count, 3))
+    np.add.at(totals, (rows[known], kinds[known]), np.concatenate([vectors, np.ones((*kinds.shape, 1))], -1)[known])
+    return totals
+
+
+def means(totals: Float[np.ndarray, "*any kind 3"]) -> Float[np.ndarray, "*any kind 2"]:
+    """The mean vectors of :func:`sums`; NaN for a kind that does not occur."""
+    count = totals[..., 2:]
+    return np.divide(totals[..., :2], count, out=np.full_like(totals[..., :2], np.nan), where=count > 0)
+
+
+def unit(vectors: Float[np.ndarray, "*any 2"]) -> Float[np.ndarray, "*any 2"]:
+    """Vectors of length 1, a null vector staying null."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-300)
+
+
+def _ends(drawn: Float[np.ndarray, "resample"]) -> tuple[float, float]:
+    low, high = percentiles(drawn)
+    return float(low), float(high)

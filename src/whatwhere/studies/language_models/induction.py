@@ -1,0 +1,50 @@
+"""The usual detector of induction heads, to compare with: random tokens, twice.
+
+In the second copy an induction head looks at the token that followed the same token in the first copy. The attention
+that it pays there, averaged over the second copy, is its mass; nothing but the repetition can earn it. (The usual
+detector of previous-token heads is the attention to the token before:
+:attr:`whatwhere.studies.language_models.text_heads.TextHead.previous`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from whatwhere.trace.layer import LayerTrace
+from whatwhere.trace.rotary import RotaryModel
+
+LENGTH = 48
+INPUTS = 8
+
+
+def induction(
+    model: RotaryModel,
+    *,
+    layers: Sequence[int] | None = None,
+    length: int = LENGTH,
+    inputs: int = INPUTS,
+    seed: int = 0,
+) -> Float[Tensor, "layer head"]:
+    """The induction mass of each head.
+
+    Args:
+        model: adapted.
+        layers: which layers; all by default.
+        length: random tokens of each input, which then repeat.
+        inputs: how many.
+        seed: of the tokens, drawn evenly from the vocabulary.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    half = torch.randint(int(model.config.vocab_size), (inputs, length), generator=generator)
+    asked = range(length, 2 * length)
+
+    def mass(layer: LayerTrace) -> Float[Tensor, "head"]:
+        after_the_last_time = (layer.query_positions - length + 1)[None, None, :, None]
+        paid = layer.attention().take_along_dim(after_the_last_time, -1)  # [batch, head, query, 1]
+        return paid.double().mean((0, 2, 3))
+
+    return torch.stack(model.stream(torch.cat([half, half], 1), mass, layers=layers, queries=asked))

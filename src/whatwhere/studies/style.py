@@ -1,0 +1,67 @@
+"""One look for every figure: positional red and symbolic green as in the paper, and line and mark say it again.
+
+The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers and in greyscale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whatwhere.store.storage import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POSITIONAL = "#d55e00"
+SYMBOLIC = "#009e73"
+ENTROPY = "#6f4fa0"
+NEUTRAL = "#555555"
+PALE = "#d9d9d9"
+HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
+"""One to four hops, dark to light; longer chains go on from the first."""
+TASK = {"number": POSITIONAL, "letter": SYMBOLIC}
+LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--"}
+MARK = {"positional": "o", "symbolic": "s", "number": "o", "letter": "s"}
+
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#eeeeee",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 160,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "whatwhere",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draws without a display and in our look, and leaves matplotlib's settings as they were."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    with matplotlib.rc_context(_SETTINGS):
+        yield
+
+
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Writes ``path`` as vector PDF and as PNG, each whole or not at all, and closes the figure."""
+    from matplotlib import pyplot
+
+    written = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
+    for file in written:
+        metadata = {"CreationDate": None} if file.suffix == ".pdf" else {"Software": None}
+        with whole_file(file) as beside:
+            figure.savefig(beside, format=file.suffix[1:], metadata=metadata)
+    pyplot.close(figure)
+    return written

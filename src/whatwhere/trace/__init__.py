@@ -1,0 +1,1 @@
+"""What a model's attention layers did, and models run with interventions."""

@@ -1,0 +1,138 @@
+"""From what one attention layer of another library received and returned, to our trace of it; verified on the way.
+
+Nothing is taken on trust. The rotation is measured and rebuilt (:mod:`whatwhere.trace.rotation`); then the attention
+that follows from the finished trace, times the layer's own values, must be what the layer itself returned. That one
+comparison covers the scale, the mask, sliding windows, grouped keys, caps and sinks at once, whatever kernel ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.trace.layer import LayerTrace
+from whatwhere.trace.rotation import NotARotation, Planes, measure
+
+TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+"""How far a rebuilt number may lie from the model's own, as a share of the largest one, given its rounding."""
+PER_POSITION = 2e-7
+"""Models compute angles in float32, so the error of an angle grows with the position; in radians per position."""
+CHECKED_QUERIES = 4
+"""Queries of a layer whose attention is rebuilt and compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One call of an attention layer. Keys and values may be grouped: query heads in equal runs share a group."""
+
+    layer: int
+    queries: Float[Tensor, "batch head seq d_head"]
+    """As they entered the dot product: after rotation."""
+    keys: Float[Tensor, "batch group seq d_head"]
+    plain_queries: Float[Tensor, "batch head seq d_head"]
+    """Before rotation, after any normalisation."""
+    plain_keys: Float[Tensor, "batch group seq d_head"]
+    planes: Planes
+    values: Float[Tensor, "batch group seq d_value"]
+    output: Float[Tensor, "batch seq head d_value"]
+    """What the layer returned, before the output projection."""
+    mask: Tensor | None
+    """``[batch or 1, 1, seq, seq]``: True or 0 where a query may look; None for all keys up to the query (or all)."""
+    causal: bool
+    """What no mask means."""
+    scale: float
+    cap: float | None = None
+    sink: Float[Tensor, "head"] | None = None
+
+
+def layer_trace(
+    seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
+) -> tuple[LayerTrace, float]:
+    """The trace of a layer, and its error: the largest difference from its own output, against the largest value.
+
+    Args:
+        seen: the call.
+        places: query positions, for all inputs or for each.
+        declared: tables of frequencies that the model holds.
+        name: of the model, for errors.
+
+    Raises:
+        WhatwhereError: the rotation or the attention cannot be rebuilt.
+    """
+    seq = seen.keys.shape[2]
+    tolerance = TOLERANCE[seen.keys.dtype] + PER_POSITION * seq
+    order, turning = seen.planes.order.to(seen.keys.device), 2 * seen.planes.count
+    exact = torch.promote_types(seen.keys.dtype, torch.float32)
+    plain_queries, plain_keys, queries, keys = (
+        x.to(exact)[..., order] for x in (seen.plain_queries, seen.plain_keys, seen.queries, seen.keys)
+    )
+    plain = torch.cat([plain_queries.flatten(0, 1), plain_keys.flatten(0, 1)])  # [row, seq, d_head]
+    turned = torch.cat([queries.flatten(0, 1), keys.flatten(0, 1)])
+    try:
+        found = measure(plain, turned, seen.planes.count, declared, tolerance)
+    except NotARotation as reason:
+        raise WhatwhereError(f"{name} cannot be read: in layer {seen.layer} {reason}.") from reason
+    if found.factor != 1:  # the factor belongs to the vectors, so that the trace's rotation is a pure one
+        stretch = plain_keys.new_ones(len(order))
+        stretch[:turning] = found.factor
+        plain_queries, plain_keys = plain_queries * stretch, plain_keys * stretch
+    group = queries.shape[1] // keys.shape[1]
+    visible = _visible(seen, places)
+    layer = LayerTrace(
+        layer=seen.layer,
+        queries=_at(plain_queries, places),
+        keys=plain_keys.repeat_interleave(group, 1),
+        rotation=found.rotation,
+        scale=seen.scale,
+        query_positions=places if visible.ndim == 2 else places.expand(len(keys), -1),
+        visible=visible,
+        cap=seen.cap,
+        sink=None if seen.sink is None else seen.sink.detach().to(exact),
+    )
+    error = _output_error(layer, seen, group)
+    if not error <= tolerance:
+        raise WhatwhereError(
+            f"{name} cannot be read: in layer {seen.layer} the attention rebuilt from its queries and keys gives an "
+            f"output that differs from its own by {error:.1g} of the largest value, and {tolerance:.1g} is allowed. "
+            "Its attention does something that a trace does not hold."
+        )
+    return layer, error
+
+
+def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tensor, "batch head query d_head"]:
+    if places.ndim == 1:
+        return x[:, :, places]
+    return x.take_along_dim(places[:, None, :, None], 2)
+
+
+def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
+    """The mask's rows of the asked queries: one set for all inputs, if they all see the same."""
+    keys = torch.arange(seen.keys.shape[2], device=places.device)
+    if seen.mask is None:
+        rows = keys <= places[..., None]
+        return rows if seen.causal else torch.ones_like(rows)
+    mask = seen.mask[:, 0, :, : len(keys)]  # [batch or 1, seq, key]
+    batch = len(seen.keys)
+    at = places.expand(batch, -1)  # [batch, query]
+    rows = mask.expand(batch, -1, -1).take_along_dim(at[..., None], 1)
+    rows = rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
+    if places.ndim == 2:
+        return rows
+    return rows[0] if bool((rows == rows[:1]).all()) else rows
+
+
+def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
+    """Rebuilds the output of a few queries: attention times values."""
+    asked = layer.queries.shape[2]
+    some = torch.linspace(0, asked - 1, min(CHECKED_QUERIES, asked), device=layer.keys.device).long()
+    few = layer.of_queries(some)
+    values = seen.values.to(layer.keys).repeat_interleave(group, 1)  # [batch, head, key, d_value]
+    rebuilt = few.attention() @ values
+    own = _at(seen.output.to(layer.keys).transpose(1, 2), few.query_positions)
+    largest = float(values.abs().max())
+    return float((rebuilt - own).abs().max()) / largest if largest else 0.0

@@ -1,0 +1,91 @@
+"""GGUF files: converted once into a directory that transformers loads quickly, below the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.machine import memory
+from whatwhere.store.files import cache_directory
+
+MAGIC = b"GGUF"
+ROOM = 1.2
+"""Memory that a model takes while it is converted, against the size of its weights."""
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a file begins as a GGUF file does."""
+    with path.open("rb") as opened:
+        return opened.read(len(MAGIC)) == MAGIC
+
+
+def converted(path: Path) -> Path:
+    """The directory with the converted model; made on first use, which takes some time.
+
+    Raises:
+        MissingExtraError: gguf is not installed.
+        WhatwhereError: the file is damaged, of a kind that transformers cannot read, too large for the memory, or there
+            is no room for the copy.
+    """
+    try:
+        import gguf  # noqa: F401 (transformers needs it)
+        from filelock import FileLock
+    except ImportError as error:
+        raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
+    about = path.resolve().stat()
+    key = hashlib.sha256(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
+    directory = cache_directory("gguf") / f"{path.stem}-{key}"
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too
+            if not directory.is_dir():
+                _check_size(path)
+                _convert(path.resolve(), directory)
+    except OSError as error:
+        raise WhatwhereError(
+            f"{path} could not be converted into {directory}: {error}. Free some space, or choose another place with "
+            "XDG_CACHE_HOME."
+        ) from error
+    return directory
+
+
+def _convert(path: Path, directory: Path) -> None:
+    beside = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
+    try:
+        model, tokenizer = _read(path)
+        # What a dequantised model remembers of its quantisation keeps it from being saved.
+        del model.config.quantization_config
+        model.hf_quantizer, model.is_quantized = None, False
+        model.save_pretrained(beside)
+        tokenizer.save_pretrained(beside)
+        beside.replace(directory)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _check_size(path: Path) -> None:
+    """Refuses a file whose weights would not fit once they are single-precision numbers."""
+    from gguf import GGUFReader
+
+    try:
+        weights = sum(int(tensor.n_elements) for tensor in GGUFReader(path).tensors)
+    except Exception as error:  # a damaged file fails in many ways
+        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
+    memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
+
+
+def _read(path: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    try:
+        return AutoModelForCausalLM.from_pretrained(**where), AutoTokenizer.from_pretrained(**where)
+    except Exception as error:  # a damaged file fails in many ways
+        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error

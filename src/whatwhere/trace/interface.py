@@ -1,0 +1,150 @@
+"""Watching attention in any model that goes through transformers' attention interface.
+
+The interface hands every layer's queries and keys to one function, after rotation. For the time of one forward pass
+that function is ours, for the modules of one model: it lets the model's own implementation do the work, calls the
+layer a second time with cos = 1 and sin = 0, which gives the vectors before rotation, and passes on what it saw. The
+planes come from a call with cos = 0 and sin = 1, a quarter turn; once per kind of layer.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.trace.attention import Seen
+from whatwhere.trace.rotation import NotARotation, Planes, find_planes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+IMPLEMENTATIONS = ("eager", "sdpa")
+_watching = threading.RLock()
+"""The interface is one for the whole process, so one model is watched at a time."""
+
+
+class _Stop(Exception):
+    """No error: carries the vectors out of a call that need not be finished."""
+
+    def __init__(self, queries: Tensor, keys: Tensor) -> None:
+        self.queries, self.keys = queries, keys
+
+
+class Watch:
+    """Stands in for the attention implementation of one model.
+
+    Args:
+        model: a transformers model.
+        wanted: whether a layer is asked for.
+        visit: is given what was seen of each wanted layer, in order.
+        planes: those found before, by kind of layer; added to.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        wanted: Callable[[int], bool],
+        visit: Callable[[Seen], None],
+        planes: dict[tuple[type, int, bool], Planes],
+    ) -> None:
+        self.name = type(model).__name__
+        every: list[Any] = list(model.modules())
+        self.modules = [module for module in every if getattr(module, "layer_idx", None) is not None]
+        self.wanted, self.visit, self.planes = wanted, visit, planes
+        self._calls: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+        self._probing = False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Watches for the time of a ``with`` block, and leaves model and library as they were."""
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS as functions
+
+        used = {module.config._attn_implementation for module in self.modules if hasattr(module, "config")}
+        for name in used - set(IMPLEMENTATIONS):
+            raise WhatwhereError(
+                f"{self.name} runs with attn_implementation={name!r}, and its attention can be read with "
+                f"{' or '.join(IMPLEMENTATIONS)}. Load it with attn_implementation='sdpa', or call "
+                "model.set_attn_implementation('sdpa')."
+            )
+        with _watching, ExitStack() as undo:
+            for module in self.modules:
+                undo.callback(module.register_forward_pre_hook(self._remember, with_kwargs=True).remove)
+            for name in used:
+                own = functions.get(name)
+                functions[name] = self._stand_in(own)
+                undo.callback(functions.__delitem__, name)
+            yield
+
+    def _remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._calls[module] = args, kwargs
+
+    def _stand_in(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
+        def attend(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
+            if self._probing and module in self._calls:
+                raise _Stop(query, key)
+            # The interface knows no eager function: each model brings its own, beside its layers.
+            run = own or sys.modules[type(module).__module__].eager_attention_forward
+            output = run(module, query, key, value, mask, **kwargs)
+            if module in self._calls and self.wanted(module.layer_idx):  # pyright: ignore[reportArgumentType]
+                self.visit(self._look(module, query, key, value, mask, output[0], kwargs))
+            return output
+
+        return attend
+
+    def _look(
+        self, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor, kwargs: dict[str, Any]
+    ) -> Seen:
+        plain_queries, plain_keys = self._probe(module, 1.0, 0.0)
+        kind = type(module), int(key.shape[-1]), bool(torch.equal(plain_keys, key))
+        if kind not in self.planes:
+            rows = plain_keys.flatten(0, 2)
+            try:
+                self.planes[kind] = find_planes(rows, self._probe(module, 0.0, 1.0)[1].flatten(0, 2))
+            except NotARotation as reason:
+                raise WhatwhereError(f"{self.name} cannot be read: in layer {module.layer_idx} {reason}.") from reason
+        scale = kwargs.get("scaling")
+        return Seen(
+            layer=module.layer_idx,
+            queries=query,
+            keys=key,
+            plain_queries=plain_queries,
+            plain_keys=plain_keys,
+            planes=self.planes[kind],
+            values=value,
+            output=output,
+            mask=mask,
+            causal=bool(kwargs.get("is_causal", getattr(module, "is_causal", True))),
+            scale=key.shape[-1] ** -0.5 if scale is None else float(scale),
+            cap=kwargs.get("softcap"),
+            sink=kwargs.get("s_aux"),
+        )
+
+    def _probe(self, module: nn.Module, cos: float, sin: float) -> tuple[Tensor, Tensor]:
+        """Calls a layer again with another rotation and returns its queries and keys; attention itself is not run."""
+        args, kwargs = self._calls[module]
+        turning = kwargs.get("position_embeddings")
+        if not (isinstance(turning, tuple) and len(turning) == 2):
+            raise WhatwhereError(
+                f"{self.name} cannot be read: its attention receives no rotary positions (cos and sin), so there is no "
+                "rotation to measure. Positional and symbolic scores are defined for models with rotary positions."
+            )
+        changed = {
+            "position_embeddings": tuple(
+                torch.full_like(table, value) for table, value in zip(turning, (cos, sin), strict=True)
+            ),
+            "past_key_values": None,
+        }
+        self._probing = True
+        try:
+            module.forward(*args, **{**kwargs, **{name: changed[name] for name in changed if name in kwargs}})
+        except _Stop as stop:
+            return stop.queries, stop.keys
+        finally:
+            self._probing = False
+        raise WhatwhereError(f"{self.name} cannot be read: called a second time, its attention took another way.")

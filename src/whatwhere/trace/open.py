@@ -1,0 +1,157 @@
+"""A transformers model from a directory, a hub name or a GGUF file, with its tokenizer; checked before it is loaded.
+
+What would not fit is refused with the numbers before any weight is read. A GGUF file is converted once, into the user's
+cache, because transformers takes a long time to read one; the copy appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.machine import memory
+from whatwhere.trace.gguf import converted, is_gguf
+from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+
+ROOM = 1.2
+"""Memory that a model takes while it loads, against the size of its weights."""
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model that can be traced, and the tokenizer that goes with it."""
+
+    name: str
+    model: RotaryModel
+    tokenizer: PreTrainedTokenizerBase
+
+
+def load_rotary(source: str) -> LoadedModel:
+    """Loads a model and its tokenizer.
+
+    Args:
+        source: a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
+
+    Raises:
+        MissingExtraError: transformers is not installed.
+        WhatwhereError: there is no such model, it cannot be reached, it has no tokenizer or no rotary positions, or it
+            does not fit into memory.
+    """
+    try:
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise MissingExtraError("transformers", "hf", "to read a language model") from error
+    place = _place(source)
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    with _explained(source):
+        config: Any = AutoConfig.from_pretrained(place)
+    _check_family(source, config)
+    _check_size(source, config)
+    with _explained(source):
+        model = AutoModelForCausalLM.from_pretrained(place, dtype="auto").eval().requires_grad_(False)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+    except Exception as error:  # which one depends on the kind of tokenizer that is missing
+        raise WhatwhereError(
+            f"{source} comes without a tokenizer that can be loaded ({_first_line(error)}). "
+            "Put its tokenizer files (tokenizer.json, tokenizer_config.json) beside the model."
+        ) from error
+    return LoadedModel(source, RotaryModel(model), tokenizer)
+
+
+def _place(source: str) -> str:
+    """Where transformers finds the model: a directory, or a hub name as it is."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise WhatwhereError(
+                f"a directory that save_pretrained wrote was expected at {source}, and it holds no config.json."
+            )
+        return str(path)
+    if path.is_file():
+        if not is_gguf(path):
+            raise WhatwhereError(
+                f"a model directory, a GGUF file or the name of a model was expected, and {source} is another file."
+            )
+        return str(converted(path))
+    if not _HUB_NAME.fullmatch(source) or path.suffix == ".gguf":
+        raise WhatwhereError(f"a model directory or a GGUF file was expected at {source}, and there is nothing.")
+    _check_reachable(source)
+    return source
+
+
+def _check_reachable(source: str) -> None:
+    """Refuses at once a model that is not in the cache while the hub is out of reach; its client tries for long."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    proxied = any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
+    if isinstance(try_to_load_from_cache(source, "config.json"), str) or (proxied and not constants.HF_HUB_OFFLINE):
+        return
+    hub = urlsplit(constants.ENDPOINT)
+    try:
+        if constants.HF_HUB_OFFLINE:
+            raise OSError("HF_HUB_OFFLINE is set")
+        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=5).close()
+    except OSError as error:
+        raise WhatwhereError(
+            f"the model {source} is neither a local directory nor in the local cache, and {hub.hostname} cannot be "
+            f"reached ({error}). Give the path of a directory or of a GGUF file, or try again when online."
+        ) from error
+
+
+@contextmanager
+def _explained(source: str) -> Iterator[None]:
+    """Turns what transformers says about a model that it cannot get into one message."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as error:
+        causes = [error]
+        while causes[-1].__cause__ or causes[-1].__context__:
+            causes.append(causes[-1].__cause__ or causes[-1].__context__)  # pyright: ignore[reportArgumentType]
+        if any(isinstance(cause, GatedRepoError) for cause in causes):
+            reason = "it is gated: accept its terms on its page and log in (hf auth login), then try again"
+        elif any(isinstance(cause, RepositoryNotFoundError) for cause in causes):
+            reason = "the hub has no model of this name, or it is private"
+        else:
+            reason = _first_line(error)
+        raise WhatwhereError(f"the model {source} cannot be loaded: {reason}.") from error
+
+
+def _check_family(source: str, config: PreTrainedConfig) -> None:
+    instead = NOT_ROTARY.get(config.model_type)
+    if instead is not None:
+        raise WhatwhereError(
+            f"{source} ({config.model_type}) cannot be read: it has no rotary positions, but {instead}."
+        )
+
+
+def _check_size(source: str, config: Any) -> None:
+    """Refuses a model that would not fit, before its weights are fetched or read."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    dtype: torch.dtype = config.dtype or torch.float32
+    with torch.device("meta"), _explained(source):  # shapes only
+        weights = sum(tensor.numel() for tensor in AutoModelForCausalLM.from_config(config).parameters())
+    size = int(weights * torch.empty(0, dtype=dtype).element_size() * ROOM)
+    memory.require(size, f"{source}, {weights:,} weights in {str(dtype).removeprefix('torch.')},")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,76 @@
+"""GPT-J of transformers, which has its own attention and none of the common interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from whatwhere.model.rope import interleaved_to_half
+from whatwhere.trace.attention import Seen
+from whatwhere.trace.rotation import Planes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class WatchGPTJ:
+    """Watches each layer's projections and its ``_attn``; the same face as :class:`whatwhere.trace.interface.Watch`.
+
+    GPT-J turns the first ``rotary_dim`` coordinates of a head in interleaved planes, or all.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, wanted: Callable[[int], bool], visit: Callable[[Seen], None], planes: object
+    ) -> None:
+        del planes
+        self.modules = [module for module in model.modules() if hasattr(module, "_attn") and hasattr(module, "q_proj")]
+        self.wanted, self.visit = wanted, visit
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Watches for the time of a ``with`` block, and leaves the model as it was."""
+        with ExitStack() as undo:
+            for layer, module in enumerate(self.modules):
+                if self.wanted(layer):
+                    self._watch(layer, module, undo)
+            yield
+
+    def _watch(self, layer: int, module: Any, undo: ExitStack) -> None:
+        plain: dict[str, Tensor] = {}
+
+        def keep(name: str) -> Callable[[nn.Module, Any, Tensor], None]:
+            def hook(_module: nn.Module, _args: Any, output: Tensor) -> None:
+                heads = output.unflatten(-1, (module.num_attention_heads, module.head_dim))
+                plain[name] = heads.transpose(1, 2)  # [batch, head, seq, d_head]
+
+            return hook
+
+        def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> Any:
+            output, weights = own(query, key, value, attention_mask)
+            rotary = module.rotary_dim or module.head_dim
+            self.visit(
+                Seen(
+                    layer=layer,
+                    queries=query,
+                    keys=key,
+                    plain_queries=plain["q_proj"],
+                    plain_keys=plain["k_proj"],
+                    planes=Planes(interleaved_to_half(module.head_dim, rotary), rotary // 2),
+                    values=value,
+                    output=output.transpose(1, 2),
+                    mask=attention_mask,
+                    causal=True,
+                    scale=float(1 / torch.as_tensor(module.scale_attn)),
+                )
+            )
+            return output, weights
+
+        own = module._attn
+        for name in ("q_proj", "k_proj"):
+            undo.callback(getattr(module, name).register_forward_hook(keep(name)).remove)
+        module._attn = attend
+        undo.callback(module.__delattr__, "_attn")

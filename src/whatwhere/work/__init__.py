@@ -1,0 +1,1 @@
+"""Which studies run on which models, in which processes."""
