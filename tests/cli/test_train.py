@@ -63,7 +63,7 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
         (["number", "--out", "{new}", "--preset", "fast"], "a preset"),
         (["number", "--out", "{new}", "--device", "abacus"], "the device 'abacus'"),
         (["number", "--out", "{new}", "--heads", "3"], "multiple of heads"),
-        (["number", "--out", "{new}", "--precision", "half"], "a precision (float32, bfloat16) was expected"),
+        (["number", "--out", "{new}", "--precision", "half"], "expected a precision (float32, bfloat16), got"),
         (["number", "--out", "{new}", "--preset", "smoke", "--track", "no_such_tracker"], "no such module"),
         (["letter", "--out", "{old}"], "holds a run already"),
         (["letter", "--out", "{old}", "--resume"], "is a run on the number task, and 'letter' was asked for"),

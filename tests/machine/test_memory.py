@@ -6,7 +6,7 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
-from whatwhere.machine.memory import free_bytes, in_halves, in_words, is_exhausted, require
+from whatwhere.machine.memory import free_bytes, in_smaller_blocks, in_words, is_exhausted, require
 
 
 def test_what_cannot_fit_is_refused_with_the_estimate_and_what_is_free():
@@ -50,7 +50,7 @@ def test_running_out_is_told_from_other_errors():
     assert not is_exhausted(ValueError("out of memory"))
 
 
-def test_work_that_does_not_fit_is_done_in_halves_with_the_same_result():
+def test_work_that_does_not_fit_is_done_in_smaller_blocks_with_the_same_result():
     sizes: list[int] = []
 
     def work(block: torch.Tensor) -> torch.Tensor:
@@ -60,7 +60,7 @@ def test_work_that_does_not_fit_is_done_in_halves_with_the_same_result():
         return block * 2
 
     inputs = torch.arange(11)
-    assert torch.equal(in_halves(work, inputs, lambda parts: torch.cat(list(parts))), inputs * 2)
+    assert torch.equal(in_smaller_blocks(work, inputs, lambda parts: torch.cat(list(parts))), inputs * 2)
     assert max(sizes) == 11
     assert sum(size for size in sizes if size <= 3) == 11
 
@@ -76,7 +76,7 @@ def test_threads_that_run_out_together_go_on_one_at_a_time():
         return block
 
     threads = [
-        threading.Thread(target=in_halves, args=(work, torch.arange(8), lambda parts: torch.cat(list(parts))))
+        threading.Thread(target=in_smaller_blocks, args=(work, torch.arange(8), lambda parts: torch.cat(list(parts))))
         for _ in range(4)
     ]
     for thread in threads:
@@ -94,6 +94,6 @@ def test_other_errors_and_a_single_input_that_does_not_fit_end_the_work():
         raise MemoryError
 
     with pytest.raises(RuntimeError, match="shapes"):
-        in_halves(broken, torch.zeros(4), lambda parts: parts[0])
+        in_smaller_blocks(broken, torch.zeros(4), lambda parts: parts[0])
     with pytest.raises(WhatwhereError, match=r"memory ran out on a single input of shape \(7,\)"):
-        in_halves(full, torch.zeros(4, 7), lambda parts: parts[0])
+        in_smaller_blocks(full, torch.zeros(4, 7), lambda parts: parts[0])

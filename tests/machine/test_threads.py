@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.machine import threads
-from whatwhere.machine.threads import side_by_side, split
+from whatwhere.machine.threads import parallel_map, split
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -23,8 +23,8 @@ def cores(request: pytest.FixtureRequest):
 
 
 def test_results_come_in_order_whatever_the_number_of_cores(cores: int):
-    assert side_by_side(lambda n: n * n, range(20)) == [n * n for n in range(20)]
-    assert side_by_side(lambda n: n, []) == []
+    assert parallel_map(lambda n: n * n, range(20)) == [n * n for n in range(20)]
+    assert parallel_map(lambda n: n, []) == []
     assert torch.get_num_threads() == cores
 
 
@@ -35,11 +35,11 @@ def test_each_piece_has_one_core_and_they_run_at_the_same_time(cores: int):
         meeting.wait()
         return torch.get_num_threads()
 
-    assert side_by_side(work, range(cores)) == [1] * cores
+    assert parallel_map(work, range(cores)) == [1] * cores
 
 
 def test_pieces_may_have_pieces(cores: int):
-    nested = side_by_side(lambda n: side_by_side(lambda m: n + m, range(3)), range(4))
+    nested = parallel_map(lambda n: parallel_map(lambda m: n + m, range(3)), range(4))
     assert nested == [[n, n + 1, n + 2] for n in range(4)]
     assert torch.get_num_threads() == cores
 
@@ -51,9 +51,9 @@ def test_an_error_arrives_and_the_number_of_threads_is_as_before(cores: int):
         return n
 
     with pytest.raises(ValueError, match="two"):
-        side_by_side(work, range(4))
+        parallel_map(work, range(4))
     assert torch.get_num_threads() == cores
-    assert side_by_side(lambda n: n, range(4)) == [0, 1, 2, 3]
+    assert parallel_map(lambda n: n, range(4)) == [0, 1, 2, 3]
 
 
 def test_threads_that_come_late_do_not_change_what_all_share(cores: int, monkeypatch: pytest.MonkeyPatch):
@@ -65,8 +65,8 @@ def test_threads_that_come_late_do_not_change_what_all_share(cores: int, monkeyp
         set_number(number)
 
     monkeypatch.setattr(torch, "set_num_threads", slow_to_come)
-    threads._crew.cache_clear()
-    side_by_side(lambda n: n, range(cores))
+    threads._workers.cache_clear()
+    parallel_map(lambda n: n, range(cores))
     time.sleep(0.1)
     shared = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
     assert shared is None or int(shared[1]) == cores
@@ -78,11 +78,11 @@ def test_a_forked_process_starts_threads_of_its_own():
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        side_by_side(lambda n: n, range(4))
+        parallel_map(lambda n: n, range(4))
         child = os.fork()
         if child == 0:
             signal.alarm(30)  # a process that waits for threads that it does not have ends here
-            os._exit(side_by_side(lambda n: n, range(4)) != [0, 1, 2, 3])
+            os._exit(parallel_map(lambda n: n, range(4)) != [0, 1, 2, 3])
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 0
     finally:

@@ -19,8 +19,8 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
 from whatwhere.heads.swaps import Tile
-from whatwhere.machine.memory import in_halves
-from whatwhere.machine.threads import side_by_side
+from whatwhere.machine.memory import in_smaller_blocks
+from whatwhere.machine.threads import parallel_map
 from whatwhere.trace.layer import LayerTrace, Tokens, Trace, Traceable, trace
 
 TOKENS_AT_ONCE = 2**10
@@ -69,10 +69,10 @@ def score_model(
         return score(trace(model, some, layers=layers), tau, renormalised=renormalised, among=among)
 
     def in_blocks(block: Tensor) -> HeadScores:
-        return in_halves(part, block, join_inputs)
+        return in_smaller_blocks(part, block, join_inputs)
 
     blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
-    return join_inputs(side_by_side(in_blocks, blocks))
+    return join_inputs(parallel_map(in_blocks, blocks))
 
 
 def _score_token_swaps(

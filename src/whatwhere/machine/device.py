@@ -31,7 +31,7 @@ def choose_device(wanted: str) -> Device:
         if device == wanted and there[device]:
             return device
     present = ", ".join(device for device, is_there in there.items() if is_there)
-    raise WhatwhereError(f"the device {wanted!r} was asked for, and this machine has {present}; auto chooses.")
+    raise WhatwhereError(f"expected a device of this machine ({present}), got {wanted!r}; auto chooses one.")
 
 
 def check_precision(wanted: str) -> Precision:
@@ -43,7 +43,7 @@ def check_precision(wanted: str) -> Precision:
     for precision in get_args(Precision):
         if precision == wanted:
             return precision
-    raise WhatwhereError(f"a precision ({', '.join(get_args(Precision))}) was expected, and {wanted!r} arrived.")
+    raise WhatwhereError(f"expected a precision ({', '.join(get_args(Precision))}), got {wanted!r}.")
 
 
 def fast_precision(device: Device) -> Precision:

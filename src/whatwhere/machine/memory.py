@@ -101,10 +101,12 @@ def is_exhausted(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in text for sign in _SIGNS))
 
 
-def in_halves(work: Callable[[Tensor], Result], block: Tensor, join: Callable[[Sequence[Result]], Result]) -> Result:
-    """Does a block of work, and if memory runs out, its halves one after the other; and so on down to one input.
+def in_smaller_blocks(
+    work: Callable[[Tensor], Result], block: Tensor, join: Callable[[Sequence[Result]], Result]
+) -> Result:
+    """Does a block of work. If memory runs out, does its two halves one after the other, and so on down to one input.
 
-    Other threads that ran out, too, wait: what is left of the memory goes to one of them at a time.
+    Other threads that also ran out wait: what is left of the memory goes to one of them at a time.
 
     Args:
         work: what to do with some inputs.
@@ -126,4 +128,4 @@ def in_halves(work: Callable[[Tensor], Result], block: Tensor, join: Callable[[S
             ) from error
     with _ONE_AT_A_TIME:  # out of the except clause: the failed attempt's memory is released
         middle = len(block) // 2
-        return join([in_halves(work, half, join) for half in (block[:middle], block[middle:])])
+        return join([in_smaller_blocks(work, half, join) for half in (block[:middle], block[middle:])])

@@ -1,4 +1,4 @@
-"""Independent pieces of torch work side by side, one core for each.
+"""Independent pieces of torch work in parallel, one core for each.
 
 Models of this size are too small to share one product among cores without waiting for each other; given a sequence or a
 batch each, cores do not wait. Pieces are computed on one thread each, so what they give does not depend on how many
@@ -22,14 +22,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """What ``work`` gives for each item, as many at a time as torch may use cores (``torch.set_num_threads``)."""
     cores = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
         if min(cores, len(items)) < 2:
             return [work(item) for item in items]
-        return list(_crew(min(cores, len(items)), os.getpid()).map(work, items))
+        return list(_workers(min(cores, len(items)), os.getpid()).map(work, items))
     finally:
         torch.set_num_threads(cores)  # part of the setting is shared by all threads
 
@@ -40,13 +40,13 @@ def split(items: range, parts: int) -> list[range]:
 
 
 @cache
-def _crew(wanted: int, _process: int) -> ThreadPoolExecutor:
+def _workers(wanted: int, _process: int) -> ThreadPoolExecutor:
     """Threads that stay: a new one would have to set up its share of the libraries again. A forked process has none."""
     size = threads_that_fit(wanted)
-    crew, all_here = ThreadPoolExecutor(size, "whatwhere", torch.set_num_threads, (1,)), threading.Barrier(size)
-    for waiting in [crew.submit(all_here.wait) for _ in range(size)]:
-        waiting.result()  # a thread that came later would change what is shared while others rely on it
-    return crew
+    workers, all_started = ThreadPoolExecutor(size, "whatwhere", torch.set_num_threads, (1,)), threading.Barrier(size)
+    for waiting in [workers.submit(all_started.wait) for _ in range(size)]:
+        waiting.result()  # a thread that started later would change what is shared while others rely on it
+    return workers
 
 
 def keep_memory() -> None:

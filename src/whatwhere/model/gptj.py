@@ -30,7 +30,7 @@ from torch.nn import functional
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
-from whatwhere.machine.threads import side_by_side
+from whatwhere.machine.threads import parallel_map
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.kernel.fused import FusedBlock, serves
 from whatwhere.model.rope import Rotation, rope_frequencies
@@ -250,7 +250,7 @@ class GPTJ(nn.Module):
         def answer(batch: Tensor) -> Tensor:
             return self.answer_logits(batch).argmax(-1)
 
-        each = side_by_side(answer, batches) if ids.device.type == "cpu" else [answer(batch) for batch in batches]
+        each = parallel_map(answer, batches) if ids.device.type == "cpu" else [answer(batch) for batch in batches]
         return torch.cat(each).cpu().numpy()
 
     def trace(

@@ -20,8 +20,7 @@ class Schedule:
 
     The rate rises over ``warmup`` steps, stays at its peak for at least ``hold`` and at most ``hold_at_most`` steps,
     and falls to 0 over ``decay`` steps. Holding ends early once the task is learned (:class:`Learned`). While the rate
-    is held, layers that nothing depends on keep moving; as it falls, every head comes to rest (column ``drift`` of the
-    metrics).
+    is held, layers that nothing depends on keep moving; as it falls, every head comes to rest.
     """
 
     peak: float

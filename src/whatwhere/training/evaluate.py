@@ -1,22 +1,15 @@
-"""Held-out accuracy per hop class (Figure 2A), and how far attention moved between two evaluations."""
+"""Held-out accuracy per hop class (Figure 2A)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from whatwhere.machine.threads import side_by_side
 from whatwhere.model.gptj import GPTJ
 from whatwhere.store.storage import read_json, write_json
 from whatwhere.tasks.batch import Batch
 from whatwhere.training.run import Run
-
-_TOGETHER = 50
-"""Sequences that are traced at a time: their activations fit the cache of a core."""
 
 
 def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
@@ -29,21 +22,6 @@ def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
 def mean_accuracy(by_hop: list[float]) -> float:
     """The mean over hop classes, equal weights (the paper's magenta line)."""
     return float(np.mean(by_hop))
-
-
-def last_attention(model: GPTJ, batch: Batch) -> Float[Tensor, "layer batch head key"]:
-    """Where the last query looks, in every layer."""
-
-    @torch.no_grad()  # a setting of each thread
-    def of_some(tokens: Tensor) -> Tensor:
-        return model.trace(tokens).attention()[..., 0, :]
-
-    return torch.cat(side_by_side(of_some, torch.from_numpy(batch.tokens).split(_TOGETHER)), 1)
-
-
-def drift(before: Tensor, after: Tensor) -> float:
-    """How far attention moved: the total variation distance, mean over layers, inputs and heads."""
-    return float((before - after).abs().sum(-1).mul(0.5).mean())
 
 
 def measure_on_test_split(run: Run) -> dict[str, Any]:

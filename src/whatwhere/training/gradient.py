@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional
 
-from whatwhere.machine.threads import side_by_side, split
+from whatwhere.machine.threads import parallel_map, split
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 
@@ -50,7 +50,7 @@ def loss_and_gradients(
         return found[0]
 
     shares = min(torch.get_num_threads(), len(rows)) if device == "cpu" else 1
-    return _sum(side_by_side(of_share, split(rows, max(1, shares))))
+    return _sum(parallel_map(of_share, split(rows, max(1, shares))))
 
 
 def _sum(found: list[tuple[float, list[Tensor]]]) -> tuple[float, list[Tensor]]:
@@ -63,5 +63,5 @@ def _sum(found: list[tuple[float, list[Tensor]]]) -> tuple[float, list[Tensor]]:
                 total[i].add_(more[i])
 
     if others:
-        side_by_side(add, split(range(len(total)), torch.get_num_threads()))
+        parallel_map(add, split(range(len(total)), torch.get_num_threads()))
     return sum(loss for loss, _ in found), total

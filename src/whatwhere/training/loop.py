@@ -27,14 +27,13 @@ from whatwhere.model.kernel.build import kernels
 from whatwhere.tasks.batch import Batch
 from whatwhere.training.config import is_checkpoint
 from whatwhere.training.distributed import ALONE, Processes
-from whatwhere.training.evaluate import accuracy_by_hop, drift, last_attention, mean_accuracy
+from whatwhere.training.evaluate import accuracy_by_hop, mean_accuracy
 from whatwhere.training.gradient import loss_and_gradients
 from whatwhere.training.interrupt import Interrupted, stop_requests
 from whatwhere.training.optimiser import Optimiser
 from whatwhere.training.run import Run, State
 
 _SAVE_EVERY_SECONDS = 30.0
-_DRIFT_INPUTS = 100
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,6 @@ class _Training:
         self.train_set = config.task.split("train", config.dataset_size, config.seed)
         validation = config.task.split("validation", config.dataset_size, config.seed)
         self.validation = _equal_classes(validation, config.validation, config.task.max_hops)
-        self.attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
         state, problems = processes.share(run.latest_state)
         for problem in problems:
             warn(f"{problem} Going on from the state before it.")
@@ -212,9 +210,6 @@ class _Training:
     def _measure(self, loss: float, rate: float) -> tuple[float, ...]:
         """Measures, decides whether the task is learned, keeps the model and the line of the metrics."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
-        attention = last_attention(self.model, self.validation[:_DRIFT_INPUTS])
-        moved = drift(self.attention, attention)
-        self.attention = attention
         counters, schedule, learned = self.counters, self.config.schedule, self.config.learned
         counters.held = counters.held + 1 if min(by_hop) >= learned.accuracy else 0
         held_long = self.step >= schedule.warmup + schedule.hold and counters.held >= learned.evaluations
@@ -230,7 +225,6 @@ class _Training:
                 "seconds": counters.seconds,
                 **{f"accuracy_hop{hop}": value for hop, value in enumerate(by_hop, start=1)},
                 "accuracy": mean_accuracy(by_hop),
-                "drift": moved,
             }
         )
         self.run.save_checkpoint(self.step, self.model)
@@ -242,7 +236,6 @@ class _Training:
             return
         arrays = {f"model.{name}": value for name, value in weights_of(self.model).items()}
         arrays |= {f"adam.{name}": value for name, value in self.optimiser.moments().items()}
-        arrays["attention"] = self.attention.cpu().numpy()
         self.run.save_state(State(self.step, arrays, vars(self.counters)))
 
     def _restore(self, state: State) -> None:
@@ -253,7 +246,6 @@ class _Training:
             groups.setdefault(kind, {})[rest] = array
         set_weights(self.model, groups["model"], self.run.directory / "resume")
         self.optimiser.remember(groups["adam"])
-        self.attention = torch.from_numpy(state.arrays["attention"]).to(self.config.device)
         self.counters = Counters(**state.counters)
         self.step = state.step
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from whatwhere.machine.threads import side_by_side, split
+from whatwhere.machine.threads import parallel_map, split
 from whatwhere.model.gptj import GPTJ
 from whatwhere.training.config import TrainingConfig
 
@@ -55,9 +55,9 @@ class Optimiser:
             self._optimisers[number].step()
             self._optimisers[number].zero_grad()
 
-        norm = torch.stack([norm for part in side_by_side(norms, self._parts) for norm in part]).norm()
+        norm = torch.stack([norm for part in parallel_map(norms, self._parts) for norm in part]).norm()
         shrink = (self._most / (norm + 1e-6)).clamp(max=1)
-        side_by_side(move, range(len(self._parts)))
+        parallel_map(move, range(len(self._parts)))
 
     def moments(self) -> dict[str, np.ndarray]:
         """What is remembered of earlier gradients, by ``PARAMETER.MOMENT``."""

@@ -24,7 +24,7 @@ from whatwhere.heads.frequency import frequency_use, weighted_id
 from whatwhere.heads.purity import GAMMAS, check_gamma
 from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score_ways
 from whatwhere.heads.summary import HeadSummary, label_of, summary_rows
-from whatwhere.machine.memory import in_halves
+from whatwhere.machine.memory import in_smaller_blocks
 from whatwhere.studies.language_models.induction import induction
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.rotary import RotaryModel
@@ -113,7 +113,9 @@ def map_heads(
 
     reduced, error = [], 0.0
     for batch in batches(tokens):
-        reduced.append(in_halves(stream, batch, lambda halves: [_join(parts) for parts in zip(*halves, strict=True)]))
+        reduced.append(
+            in_smaller_blocks(stream, batch, lambda blocks: [_join(parts) for parts in zip(*blocks, strict=True)])
+        )
         error = max(error, *model.errors.values())
     found = induction(model, layers=layers, seed=seed)  # [layer, head]
     rows: list[TextHead] = []
