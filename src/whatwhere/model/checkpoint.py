@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.store.storage import load_tensors, save_tensors
+from whatwhere.store.tensors import load_tensors, save_tensors
 from whatwhere.tasks import task_from_dict
 
 
@@ -66,6 +67,15 @@ def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
     model.task = task
     set_weights(model, arrays, path)
     return model.requires_grad_(False)
+
+
+def model_fingerprint(model: GPTJ) -> str:
+    """A name for the shape and the weights of a model: results of another model are not taken for its own."""
+    digest = hashlib.sha256(repr(model.config).encode())
+    for name, weights in weights_of(model).items():
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(weights).data)
+    return digest.hexdigest()[:16]
 
 
 def weights_of(model: GPTJ) -> dict[str, np.ndarray]:

@@ -1,23 +1,26 @@
 """Files that appear whole or not at all.
 
-The content is written beside its destination, forced to the disk, and renamed over it. What a killed process left there
-is swept up by the next write of the same file.
+The content is written beside its destination under a random name, forced to the disk, and renamed over it. What a killed
+process left there is removed by the next write of the same file. Devices and pipes are written to directly: a rename would
+replace them.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine import memory
 
 TEMPORARY_SUFFIX = ".partial"
 watchers: list[Callable[[Path], None]] = []
-"""Called with the path of each file that was written or removed here; :mod:`whatwhere.store.addresses` keeps copies in step."""
+"""Called with the path of each file that was written or removed here; :mod:`whatwhere.store.mirror` sends copies."""
 
 
 def cache_directory(subject: str) -> Path:
@@ -33,10 +36,16 @@ def whole_file(path: Path) -> Iterator[Path]:
         WhatwhereError: the disk is full, the place is read-only or gone; the earlier file, if any, is untouched.
     """
     path = Path(path)
-    beside = path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}{TEMPORARY_SUFFIX}")
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
+        yield path
+        return
+    beside = path.with_name(
+        f"{path.name}.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
+        _remove_leftovers(path)
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield beside
         with beside.open("rb") as written:
             os.fsync(written.fileno())
@@ -48,14 +57,49 @@ def whole_file(path: Path) -> Iterator[Path]:
             "What was there before is whole; free some space or choose another place, then run the command again."
         ) from error
     finally:
-        with suppress(OSError):  # what cannot be removed now is swept up by the next write
+        with suppress(OSError):  # what cannot be removed now is removed by the next write
             beside.unlink()
     for changed in watchers:
         changed(path)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file, whole or not at all."""
+    with whole_file(path) as beside:
+        beside.write_bytes(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file, whole or not at all; names that are no Unicode (of files, say) are written escaped."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """Reads a file; ``what`` names it in errors ("the run's configuration").
+
+    Raises:
+        WhatwhereError: there is no such file, it cannot be read, or it is larger than memory.
+    """
+    path = Path(path)
+    try:
+        memory.require(path.stat().st_size, f"{what} at {path}")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise WhatwhereError(f"expected {what} at {path}, got no such file.") from error
+    except OSError as error:
+        raise WhatwhereError(f"{what} at {path} cannot be read: {error.strerror or error}.") from error
+
+
+def read_text(path: Path, what: str) -> str:
+    """Reads a text file in UTF-8."""
+    try:
+        return read_bytes(path, what).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WhatwhereError(f"{what} at {path} is not text in UTF-8: {error}.") from error
+
+
 def remove_file(path: Path) -> None:
-    """Removes a file, if it is there, and says so to the watchers.
+    """Removes a file, if it is there.
 
     Raises:
         WhatwhereError: it cannot be removed.
@@ -80,11 +124,11 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def _sweep(path: Path) -> None:
+def _remove_leftovers(path: Path) -> None:
     """Removes what killed processes of this machine left beside a file; those that run are left alone."""
     ours = f"{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*{TEMPORARY_SUFFIX}"
     for partial in path.parent.glob(ours):
-        pid = partial.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
+        pid = partial.name.removesuffix(TEMPORARY_SUFFIX).split(".")[-2]
         if pid.isdigit() and not _runs(int(pid)):
             with suppress(OSError):
                 partial.unlink()

@@ -1,1 +1,36 @@
-"""One folder per question about a model, a run or the theory."""
+"""One folder per question about a model, a run or the theory.
+
+:mod:`whatwhere.studies.study` is the contract. A new study adds its folder and its line to :data:`STUDIES`.
+"""
+
+from __future__ import annotations
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.study import Study, resolve
+
+STUDIES: dict[str, str] = {
+    "dynamics": "whatwhere.studies.dynamics:DYNAMICS",
+    "heads": "whatwhere.studies.language_models:HEADS",
+    "mechanism": "whatwhere.studies.mechanism:MECHANISM",
+    "theorems": "whatwhere.studies.theorems:THEOREMS",
+    "geometry": "whatwhere.studies.geometry:GEOMETRY",
+    "length": "whatwhere.studies.length:LENGTH",
+    "chat": "whatwhere.studies.chat:CHAT",
+}
+"""Every study, in the order of the paper's argument."""
+
+
+def study_named(name: str) -> Study:
+    """The study of a name.
+
+    Raises:
+        WhatwhereError: there is none.
+    """
+    if name not in STUDIES:
+        raise WhatwhereError(f"expected a study of {', '.join(STUDIES)}, got {name!r}.")
+    return resolve(STUDIES[name])
+
+
+def register(study: Study) -> None:
+    """Adds a study of your own: it gets its command, its stage, its place on the page and ``whatwhere.study``."""
+    STUDIES[study.name] = study  # pyright: ignore[reportArgumentType] (resolve takes objects, too)

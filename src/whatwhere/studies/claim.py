@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from whatwhere.studies.source import Source
+if TYPE_CHECKING:
+    from whatwhere.studies.evidence import Evidence
 
 Verdict = Literal["holds", "fails", "not tested"]
 HOLDS: Verdict = "holds"
@@ -47,7 +48,7 @@ class Claim:
     """Where the paper makes it."""
     measured_how: str
     threshold: str
-    measure: Callable[[Source], Finding]
+    measure: Callable[[Evidence], Finding]
     """Reads the results of one reproduction.
 
     Raises ``NotTested`` if they are not there or do not allow the question, ``WhatwhereError`` if they are damaged.
@@ -93,6 +94,16 @@ class Judged:
             "seeds": [finite(value) for value in self.seeds],
             "paper_value": claim.paper_value,
         }
+
+    def to_row(self) -> dict[str, Any]:
+        """A line of ``claims.csv``."""
+        low, high = self.interval or (math.nan, math.nan)
+        claim = self.claim
+        return {
+            "id": claim.id, "title": claim.title, "verdict": self.verdict, "value": self.value, "low": low, "high": high,
+            "inputs": self.inputs, "seeds": " ".join(f"{value:.6g}" for value in self.seeds),
+            "threshold": claim.threshold, "paper_value": claim.paper_value or "", "paper": claim.paper, "why": self.why,
+        }  # fmt: skip
 
 
 def finite(value: float) -> float | None:

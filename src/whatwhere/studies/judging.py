@@ -1,58 +1,46 @@
-"""All claims together, judged on one reproduction and written down."""
+"""Claims judged from evidence, and written down."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whatwhere.store.storage import write_csv, write_json, write_text
-from whatwhere.studies.chat import claims as llm
+from whatwhere.store.documents import write_json
+from whatwhere.store.files import write_bytes, write_text
+from whatwhere.store.tables import write_csv
+from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import FAILS, HOLDS, NOT_TESTED, Claim, Finding, Judged
-from whatwhere.studies.dynamics import claims_kinds as kinds
-from whatwhere.studies.dynamics import claims_learning as learning
-from whatwhere.studies.dynamics import claims_purity as purity
-from whatwhere.studies.geometry import claims as geometry
-from whatwhere.studies.length import claims as length
-from whatwhere.studies.mechanism import claims as mechanism
-from whatwhere.studies.source import NotTested, Source
-from whatwhere.studies.theorems import claims as theory
+from whatwhere.studies.evidence import Evidence, NotTested
 
-CLAIMS: tuple[Claim, ...] = (
-    *learning.CLAIMS,
-    *purity.CLAIMS,
-    *kinds.CLAIMS,
-    *mechanism.CLAIMS,
-    *theory.CLAIMS,
-    *geometry.CLAIMS,
-    *length.CLAIMS,
-    *llm.CLAIMS,
-)
-"""In the order of the paper."""
-COLUMNS = (
-    "id", "title", "verdict", "value", "low", "high", "inputs", "seeds", "threshold", "paper_value", "paper", "why",
-)  # fmt: skip
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def judge(directory: Path, claims: Sequence[Claim] = CLAIMS) -> list[Judged]:
-    """Judges claims from what is on disk; what is not there is not tested.
+def all_claims() -> tuple[Claim, ...]:
+    """The claims of every study, in the order of the paper."""
+    return tuple(claim for name in STUDIES for claim in study_named(name).all_claims())
+
+
+def judge(evidence: Sequence[Evidence], claims: Sequence[Claim] | None = None) -> list[Judged]:
+    """Judges claims; what the evidence does not hold is not tested.
 
     Args:
-        directory: of a reproduction; ``seeds/SEED`` in it may hold the runs of further seeds.
-        claims: which ones.
+        evidence: of the first seed, then of each other seed.
+        claims: which ones; all by default.
 
     Raises:
         WhatwhereError: a table is damaged.
     """
-    source = Source(directory)
-    others = source.seeds()
-    return [_judge(claim, source, others) for claim in claims]
+    first, *others = evidence
+    return [_judge(claim, first, others) for claim in (all_claims() if claims is None else claims)]
 
 
-def _judge(claim: Claim, source: Source, others: Sequence[Source]) -> Judged:
+def _judge(claim: Claim, first: Evidence, others: Sequence[Evidence]) -> Judged:
     """With several seeds, the verdict is that of more than half of them."""
     findings: list[Finding] = []
     refused: NotTested | None = None
-    for one in (source, *(others if claim.trained else ())):
+    for one in (first, *(others if claim.trained else ())):
         try:
             findings.append(claim.measure(one))
         except NotTested as reason:
@@ -60,33 +48,32 @@ def _judge(claim: Claim, source: Source, others: Sequence[Source]) -> Judged:
     if not findings:
         assert refused is not None
         return Judged(claim, NOT_TESTED, str(refused), missing=refused.missing)
-    first, held = findings[0], sum(finding.holds for finding in findings)
+    main, held = findings[0], sum(finding.holds for finding in findings)
     values = tuple(finding.value for finding in findings) if claim.trained else ()
-    why = first.why
+    why = main.why
     if len(findings) > 1:
         why += f" It holds with {held} of {len(findings)} seeds: {min(values):.3g} to {max(values):.3g}."
     verdict = HOLDS if 2 * held > len(findings) else FAILS
-    return Judged(claim, verdict, why, first.value, first.interval, first.inputs, values, held == len(findings))
+    return Judged(claim, verdict, why, main.value, main.interval, main.inputs, values, held == len(findings))
 
 
-def write_claims(directory: Path, judged: Sequence[Judged] | None = None) -> Path:
+def verdicts(judged: Sequence[Judged]) -> pd.DataFrame:
+    """The verdicts as a table."""
+    import pandas as pd
+
+    return pd.DataFrame([one.to_row() for one in judged])
+
+
+def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
     """Writes ``claims.json``, ``claims.csv`` and ``claims.md`` into a reproduction.
-
-    Args:
-        directory: of the reproduction.
-        judged: its claims, if they have been judged already.
 
     Returns:
         The path of ``claims.json``.
-
-    Raises:
-        WhatwhereError: a table is damaged.
     """
-    found = judge(directory) if judged is None else list(judged)
     path = directory / "claims.json"
-    write_json(path, {"claims": [one.to_dict() for one in found]})
-    write_csv(path.with_suffix(".csv"), COLUMNS, [_row(one) for one in found])
-    write_text(path.with_suffix(".md"), markdown(found))
+    write_json(path, {"claims": [one.to_dict() for one in judged]})
+    write_bytes(path.with_suffix(".csv"), write_csv(verdicts(judged)))
+    write_text(path.with_suffix(".md"), markdown(judged))
     return path
 
 
@@ -126,12 +113,3 @@ def escaped(text: str) -> str:
     for mark in "\\`*_[]|#":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _row(one: Judged) -> tuple[object, ...]:
-    low, high = one.interval or (float("nan"), float("nan"))
-    claim = one.claim
-    return (
-        claim.id, claim.title, one.verdict, one.value, low, high, "" if one.inputs is None else one.inputs,
-        " ".join(f"{value:.6g}" for value in one.seeds), claim.threshold, claim.paper_value or "", claim.paper, one.why,
-    )  # fmt: skip

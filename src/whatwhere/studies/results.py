@@ -1,158 +1,152 @@
-"""Where an experiment keeps what it measured: tidy tables of one row type each, beside the settings that made them."""
+"""The results of one study on one subject: tables in memory, or in a directory with a manifest."""
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, fields
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.gptj import GPTJ
-from whatwhere.store import seal
-from whatwhere.store.storage import read_csv, read_json, remove_file, write_csv, write_json
-from whatwhere.tasks.task import Task
-from whatwhere.training.run import Run
+from whatwhere.store.documents import parse
+from whatwhere.store.manifest import Manifest
+from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
+from whatwhere.studies.study import Study, resolve
 
 if TYPE_CHECKING:
+    import pandas as pd
     from _typeshed import DataclassInstance
+    from matplotlib.figure import Figure as Canvas
 
     Row = TypeVar("Row", bound=DataclassInstance)
 else:
     Row = TypeVar("Row")
 
 
-def analysis_directory(model: str, out: Path | None) -> Path:
-    """Where the analyses of a model go: ``out``, or the run itself, or ``analysis-NAME`` here for any other model."""
-    if out is not None:
-        return out
-    path = Path(model)
-    return path if Run(path).exists else Path(f"analysis-{path.stem}")
-
-
-def task_of(model: GPTJ, name: str) -> Task:
-    """The task that a model was trained on.
-
-    Raises:
-        WhatwhereError: it does not say.
-    """
-    if model.task is None:
-        raise WhatwhereError(
-            f"a model that was trained on the number or letter task was expected, and {name} does not say its task. "
-            "Train one with: whatwhere train number --out RUN"
-        )
-    return model.task
-
-
-def fingerprint(model: GPTJ) -> str:
-    """A name for the weights and the shape of a model, so that results of another model are not taken for its own."""
-    digest = hashlib.sha256(repr(model.config).encode())
-    for name, weights in model.state_dict().items():
-        digest.update(name.encode())
-        digest.update(weights.detach().cpu().contiguous().numpy().data)
-    return digest.hexdigest()[:16]
-
-
-class Results:
-    """One directory of results.
+class Results(Mapping[str, "pd.DataFrame"]):
+    """The tables of one study, by name: ``results["accuracy"]`` is a DataFrame.
 
     Args:
-        directory: the directory; it need not exist yet.
+        study: whose tables they are.
+        settings: what they are made with.
+        name: of the subject, for people.
+        directory: where they are kept; None keeps them in memory.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._begun = False
+    def __init__(self, study: Study, settings: Any, name: str = "", directory: Path | None = None) -> None:
+        self.study, self.settings, self.name = study, settings, name
+        self.manifest = None if directory is None else Manifest(directory)
+        self._frames: dict[str, pd.DataFrame] = {}
 
-    def begin(self, settings: Mapping[str, Any], *, force: bool = False) -> None:
-        """Takes the directory for results made with ``settings``; earlier results with the same settings stay.
+    @classmethod
+    def open(cls, study: Study, directory: Path, name: str = "") -> Results:
+        """Results that are on disk.
 
         Raises:
-            WhatwhereError: it holds results made with other settings, and ``force`` does not say to replace them.
+            WhatwhereError: there are none, they are another study's, or the manifest is damaged.
         """
-        path = self._settings_path
-        self._begun = True
-        if path.is_file():
-            known = self.settings()
-            differing = [key for key in {**known, **settings} if known.get(key) != settings.get(key)]
-            if not differing:
-                return
-            if not force:
-                key = differing[0]
-                raise WhatwhereError(
-                    f"{self.directory} holds results made with {key} {known.get(key)!r}, and {settings.get(key)!r} was "
-                    "asked for. Replace them with --force, or keep both with another --out."
-                )
-            for table in self.directory.glob("*.csv"):
-                remove_file(table)
-        write_json(path, settings)
-
-    def settings(self) -> dict[str, Any]:
-        """What the results were made with."""
-        return read_json(self._settings_path, "the settings of the results")
+        record = Manifest(directory).record
+        if record.kind != study.name:
+            raise WhatwhereError(f"{directory}: expected results of {study.name!r}, got those of {record.kind!r}.")
+        settings = parse(study.settings, record.settings, f"the settings of {directory}")
+        return cls(study, settings, name or str(directory), directory)
 
     @property
-    def _settings_path(self) -> Path:
-        return self.directory / "settings.json"
+    def directory(self) -> Path:
+        """Where they are kept."""
+        assert self.manifest is not None, "results in memory have no directory"
+        return self.manifest.directory
 
-    def owner(self, name: str) -> str:
-        """What a result of this name is sealed with, so that another's, or another table, is not taken for it.
-
-        Tables that stand alone, without settings, have no owner.
-
-        Raises:
-            WhatwhereError: the settings are damaged, or gone since the work began.
-        """
-        if not (self._begun or self._settings_path.is_file()):
-            return ""
-        return seal.owner({"settings": self.settings(), "name": name})
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """Fingerprints of what they were made from, and the task."""
+        return {} if self.manifest is None else self.manifest.record.inputs
 
     def has(self, table: str) -> bool:
-        """Whether a table is there.
-
-        Raises:
-            WhatwhereError: something else is in its place.
-        """
-        path = self._path(table)
-        if not path.is_file() and (path.exists() or path.is_symlink()):
-            raise WhatwhereError(f"{path} should be a table, and is no file. Remove it and measure anew.")
-        return path.is_file()
+        """Whether a table is there."""
+        return table in self._frames or (self.manifest is not None and self.manifest.has(f"{table}.csv"))
 
     def write(self, table: str, rows: Sequence[Row]) -> None:
-        """Writes a table, one line for each row; there must be at least one."""
-        columns = [field.name for field in fields(rows[0])]
-        write_csv(self._path(table), columns, [astuple(row) for row in rows], self.owner(table))
+        """Writes a table; what was there is replaced."""
+        frame = to_frame(self._kind(table), rows)
+        if self.manifest is not None:
+            self.manifest.put(f"{table}.csv", write_csv(frame))
+        self._frames[table] = frame
 
-    def read(self, table: str, kind: type[Row]) -> list[Row]:
-        """Reads a table back as rows of their type.
+    def append(self, table: str, rows: Sequence[Row]) -> None:
+        """Writes a table with some more rows."""
+        kind: type[Row] = self._kind(table)
+        self.write(table, [*self.rows(table, kind), *rows] if self.has(table) else list(rows))
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """A table as a DataFrame.
 
         Raises:
             WhatwhereError: there is no such table, or it is damaged.
         """
-        kinds = get_type_hints(kind)
-        path = self._path(table)
-        try:
-            return [
-                kind(**{name: _value(row[name], of) for name, of in kinds.items()})
-                for row in read_csv(path, f"the table {table!r}", list(kinds), self.owner(table))
-            ]
-        except ValueError as error:
-            if isinstance(error, WhatwhereError):
-                raise
-            raise WhatwhereError(f"{path} is damaged: {error}. Remove it and measure anew.") from error
+        kind = self._kind(table)
+        if table not in self._frames:
+            if not self.has(table) or self.manifest is None:
+                raise WhatwhereError(
+                    f"{self.name}: the table {table!r} is not there; measure it with: {self._command()}"
+                )
+            what = f"the table {table!r}"
+            content = self.manifest.get(f"{table}.csv", what)
+            self._frames[table] = read_csv(kind, content, f"{what} at {self.directory / table}.csv")
+        return self._frames[table]
 
-    def _path(self, table: str) -> Path:
-        return self.directory / f"{table}.csv"
+    def rows(self, table: str, kind: type[Row]) -> list[Row]:
+        """A table as rows of its type; none if it is not there yet."""
+        assert self._kind(table) is kind, f"{table} holds {self._kind(table).__name__}"
+        return from_frame(kind, self.frame(table)) if self.has(table) else []
 
+    def _kind(self, table: str) -> type[Any]:
+        if table not in self.study.tables:
+            raise WhatwhereError(
+                f"study {self.study.name!r}: expected a table of {', '.join(self.study.tables)}, got {table!r}."
+            )
+        return self.study.tables[table]
 
-def _value(text: str, kind: type) -> Any:
-    """One cell: numbers may be undefined (an empty cell), text may be empty."""
-    if kind is float:
-        return float(text) if text else math.nan
-    if kind is bool:
-        if text not in ("True", "False"):
-            raise ValueError(f"{text!r} is neither True nor False")
-        return text == "True"
-    return kind(text)
+    def _command(self) -> str:
+        return f"whatwhere {self.study.name} {self.name}".strip()
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables that are there."""
+        return dict(self)
+
+    @property
+    def summary(self) -> str:
+        """What the command prints."""
+        from rich.console import Console
+
+        console = Console(width=100, highlight=False, record=True, file=io.StringIO())
+        for block in resolve(self.study.summary)(self):
+            console.print(block)
+        return console.export_text()
+
+    def figures(self) -> dict[str, Canvas]:
+        """The figures of these results, by name, as matplotlib figures."""
+        drawn = [figure for figure in self.study.figures if all(self.has(name) for name in figure.tables)]
+        return {figure.name: resolve(figure.draw)({self.name: self}) for figure in drawn}
+
+    @property
+    def claims(self) -> pd.DataFrame:
+        """The verdicts that these results alone allow."""
+        from whatwhere.studies.evidence import Evidence
+        from whatwhere.studies.judging import judge, verdicts
+
+        return verdicts(judge([Evidence.of(self)], self.study.all_claims()))
+
+    def __getitem__(self, table: str) -> pd.DataFrame:
+        return self.frame(table)
+
+    def __iter__(self) -> Iterator[str]:
+        return (table for table in self.study.tables if self.has(table))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{table} ({len(self[table])} rows)" for table in self)
+        return f"Results of {self.study.name} on {self.name}: {sizes or 'no tables yet'}"

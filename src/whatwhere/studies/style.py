@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whatwhere.store.storage import whole_file
+from whatwhere.store.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

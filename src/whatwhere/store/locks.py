@@ -1,0 +1,63 @@
+"""One process at a time in a directory; the lock ends with the process that holds it, however that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from whatwhere.errors import WhatwhereError
+
+SUFFIX = ".lock"
+PATIENCE = 2.0
+"""Seconds to wait for a lock: the children of a killed process may take a moment to end, too."""
+
+
+@contextmanager
+def hold(directory: Path, work: str) -> Iterator[None]:
+    """Holds a directory for one kind of work; it is made if need be.
+
+    Args:
+        directory: what is held.
+        work: different kinds do not exclude each other (a run may be scored while it trains).
+
+    Raises:
+        WhatwhereError: another process holds it, or the directory cannot be written to.
+    """
+    path = Path(directory) / f".{work}{SUFFIX}"
+    holder = path.with_suffix(".holder")
+    lock = FileLock(path, timeout=PATIENCE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise WhatwhereError(
+            f"{directory} is in use: {_name(holder)} is at work there ({work}). "
+            "Wait for it to end or stop it, or choose another directory."
+        ) from error
+    except OSError as error:
+        raise WhatwhereError(
+            f"could not write to {directory}: {error.strerror or error}. Choose a place that can be written to."
+        ) from error
+    try:
+        with suppress(OSError):  # who holds it is a courtesy
+            holder.write_text(json.dumps([os.getpid(), socket.gethostname(), " ".join(sys.argv)]))
+        yield
+    finally:
+        with suppress(OSError):  # the directory may be gone
+            holder.unlink()
+        lock.release()
+
+
+def _name(holder: Path) -> str:
+    try:
+        process, machine, command = json.loads(holder.read_text())
+        return f"process {int(process)} on {machine} ({str(command):.200})"
+    except (OSError, ValueError, TypeError):  # it has only just taken it
+        return "another process"

@@ -1,0 +1,109 @@
+"""What claims are judged from: the results of one reproduction, or of the part of it that one seed made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from whatwhere.studies.results import Results
+from whatwhere.training.run import Run
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Row = TypeVar("Row", bound=DataclassInstance)
+else:
+    Row = TypeVar("Row")
+
+MODELS = ("number", "letter", "letter-control")
+"""The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
+Find = Callable[[str, str | None], Results]
+"""The results of a study, of one model or of none."""
+
+
+class NotTested(Exception):
+    """A claim cannot be judged from what is there; the message says why.
+
+    Args:
+        why: for people.
+        missing: whether it is for want of results.
+    """
+
+    def __init__(self, why: str, *, missing: bool = False) -> None:
+        super().__init__(why)
+        self.missing = missing
+
+
+class Evidence:
+    """Results by study and model.
+
+    Args:
+        find: opens the results of a study (of a model, or of none); raises NotTested if they are not there.
+    """
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+        self._found: dict[tuple[str, str | None], Results] = {}
+
+    @classmethod
+    def of(cls, results: Results) -> Evidence:
+        """One result alone."""
+
+        def find(study: str, model: str | None) -> Results:
+            own = results.inputs.get("task", {}).get("name") if model is not None else None
+            if study != results.study.name or model != own:
+                about = f"{model} model" if model else "theory"
+                raise NotTested(f"the results of {study} on the {about} are not here.", missing=True)
+            return results
+
+        return cls(find)
+
+    @classmethod
+    def in_directory(cls, directory: Path) -> Evidence:
+        """A reproduction: ``DIR/MODEL/STUDY``, and ``DIR/STUDY`` for studies that need no model."""
+
+        def find(study: str, model: str | None) -> Results:
+            from whatwhere.studies import study_named
+
+            place = directory / study if model is None else directory / model / study
+            results = Results(study_named(study), None, directory=place)
+            if results.manifest is None or not results.manifest.exists:
+                command = f"whatwhere {study}" + ("" if model is None else f" {directory / model}")
+                raise NotTested(f"{place} has no results. Make them with: {command}", missing=True)
+            return Results.open(study_named(study), place, model or study)
+
+        return cls(find)
+
+    def results(self, study: str, model: str | None = None) -> Results:
+        """The results of a study.
+
+        Raises:
+            NotTested: they are not there.
+        """
+        key = study, model
+        if key not in self._found:
+            self._found[key] = self._find(study, model)
+        return self._found[key]
+
+    def rows(self, study: str, model: str | None, table: str, kind: type[Row]) -> list[Row]:
+        """One table.
+
+        Raises:
+            NotTested: it is not there.
+        """
+        results = self.results(study, model)
+        if not results.has(table):
+            raise NotTested(f"the table {table!r} of {study} is not there.", missing=True)
+        return results.rows(table, kind)
+
+    def settings(self, study: str, model: str | None = None) -> Any:
+        """How the results of a study were made."""
+        return self.results(study, model).settings
+
+
+def evidence_of(directory: Path) -> Sequence[Evidence]:
+    """The evidence of a reproduction, the first seed first, then each other seed (``DIR/seeds/SEED``)."""
+    own = {str(Run(directory / model).config.seed) for model in MODELS if Run(directory / model).exists}
+    others = sorted(path for path in directory.glob("seeds/*") if path.is_dir() and path.name not in own)
+    return [Evidence.in_directory(directory), *map(Evidence.in_directory, others)]

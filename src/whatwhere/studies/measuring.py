@@ -1,0 +1,127 @@
+"""Runs a study: opens its subject, measures what is missing, draws its figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whatwhere.store.files import whole_file
+from whatwhere.store.locks import hold
+from whatwhere.store.tables import write_csv
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Figure, Progress, Study, no_progress, resolve
+
+if TYPE_CHECKING:
+    from whatwhere.studies.subject import Opened
+
+FIGURES = "figures"
+"""The folder of the figures, beside the tables."""
+
+
+def measure(
+    study: Study,
+    opened: Opened,
+    settings: Any,
+    directory: Path | None,
+    *,
+    force: bool = False,
+    progress: Progress = no_progress,
+) -> Results:
+    """Measures what the results do not hold yet.
+
+    Args:
+        study: the question.
+        opened: what it is asked of.
+        settings: how; a record of the study's settings.
+        directory: where the tables go; None keeps them in memory.
+        force: replace results made with other settings or from another model.
+        progress: told how far it is.
+
+    Raises:
+        WhatwhereError: the directory holds other results, another process is at work there, or the study refuses.
+    """
+    results = Results(study, settings, opened.name, directory)
+    run = resolve(study.measure)
+    if results.manifest is None:
+        run(opened.item, settings, results, progress)
+        return results
+    manifest = results.manifest
+    with hold(manifest.directory, study.name):
+        manifest.begin(study.name, settings, opened.inputs, force=force)
+        if manifest.is_current(study.name, settings, opened.inputs):
+            return results
+        began = time.perf_counter()
+        try:
+            run(opened.item, settings, results, progress)
+        except BaseException:
+            manifest.pause(time.perf_counter() - began)
+            raise
+        manifest.finish(time.perf_counter() - began)
+    return results
+
+
+def draw(results: Mapping[str, Results], into: Path, *, together: bool = False) -> list[Path]:
+    """Draws the figures of a study, each as PDF and PNG with its CSV beside it.
+
+    Args:
+        results: one or several results of the same study, by name.
+        into: the folder of the figures.
+        together: draw the figures that show several results; otherwise those of one.
+
+    Returns:
+        The files.
+    """
+    from whatwhere.studies.style import save_figure, style
+
+    study = next(iter(results.values())).study
+    written: list[Path] = []
+    for figure in study.figures:
+        if figure.together != together or not all(one.has(name) for one in results.values() for name in figure.tables):
+            continue
+        with style():
+            written += save_figure(resolve(figure.draw)(results), into / figure.name)
+        written += _write_data(figure, results, into)
+    return written
+
+
+def _write_data(figure: Figure, results: Mapping[str, Results], into: Path) -> list[Path]:
+    """The tables behind a figure; of several results, with a first column that names each."""
+    import pandas as pd
+
+    written = []
+    for table in figure.tables:
+        frames = {name: one.frame(table) for name, one in results.items()}
+        frame = pd.concat(frames, names=["result"]).reset_index(0) if figure.together else next(iter(frames.values()))
+        path = into / f"{figure.name}{'' if len(figure.tables) == 1 else f'-{table}'}.csv"
+        with whole_file(path) as beside:
+            beside.write_bytes(write_csv(frame))
+        written.append(path)
+    return written
+
+
+def study(
+    name: str, source: Any = None, *, out: str | Path | None = None, step: int | None = None, **settings: Any
+) -> Results:
+    """Asks one question of a model, a run or the theory.
+
+    Args:
+        name: of the study: ``dynamics``, ``heads``, ``mechanism``, ``theorems``, ``geometry``, ``length``, ``chat``.
+        source: a loaded model, or what the command takes: a shipped name, a directory, a checkpoint.
+        out: keep the results there, and go on with what is there; in memory by default.
+        step: which checkpoint of a run; the last by default.
+        settings: what the command offers as options.
+
+    Returns:
+        The results: a mapping from table names to DataFrames with ``summary``, ``figures()`` and ``claims``.
+
+    Raises:
+        WhatwhereError: there is no such study, setting or model.
+    """
+    from whatwhere.studies import study_named
+
+    asked = study_named(name)
+    chosen = asked.with_settings(**settings)
+    opened = asked.subject.open(source, step)
+    return measure(asked, opened, chosen, None if out is None else Path(out) / asked.name)

@@ -1,0 +1,138 @@
+"""The contract of a study: one question about a model, a run or the theory, as one object (DESIGN, section 1).
+
+A study says what it measures, which tables it leaves, how they are drawn, which claims they decide and how its part of the
+page looks. Everything else is derived from it: the command with its options, ``--json``, the terminal summary, the stage
+of the reproduction, the column of a sweep, the data of the page, the CSV beside each figure, and ``whatwhere.study``.
+
+A study lives in a folder of its own::
+
+    length/
+      __init__.py    the Study: light, it imports neither torch nor matplotlib
+      tables.py      settings and row types
+      measure.py     measure(subject, settings, results, progress)
+      summary.py     what a person reads in the terminal
+      figures.py     one function per figure
+      claims.py      the paper's statements that these tables decide
+      part.js        its part of the page
+
+Code is named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when it is first called, so that
+``whatwhere --help`` stays quick. A function may stand there as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.subject import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+    from rich.console import RenderableType
+
+    from whatwhere.studies.claim import Claim
+    from whatwhere.studies.results import Results
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+Measure = Callable[[Any, Any, "Results", Progress], None]
+"""``(subject, settings, results, progress)``; it goes on with what the results hold."""
+Summary = Callable[["Results"], "Sequence[RenderableType]"]
+Draw = Callable[["Mapping[str, Results]"], "Canvas"]
+"""Draws one or several results, by name."""
+Data = Callable[["Results"], Mapping[str, Any]]
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Shows nothing."""
+    del what, done, total
+
+
+def resolve(reference: Any) -> Any:
+    """What a reference ``module:name`` names; anything else is returned as it is."""
+    if not isinstance(reference, str):
+        return reference
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a study; PDF, PNG and the CSV of what it draws appear together."""
+
+    name: str
+    """Of its files, such as ``figure-5b-length``."""
+    draw: Draw | str
+    tables: tuple[str, ...]
+    """What it draws from; written beside it as ``NAME.csv``, or ``NAME-TABLE.csv`` if there are several."""
+    together: bool = False
+    """Whether it shows several results at once (both tasks, several seeds); otherwise each result has its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One question."""
+
+    name: str
+    """The command, the folder of its results, the key in sweeps and on the page."""
+    question: str
+    paper: str
+    """Where the paper treats it."""
+    subject: Subject
+    """What it is asked of."""
+    settings: type
+    """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``."""
+    tables: Mapping[str, type]
+    """A row type for each table."""
+    measure: Measure | str
+    summary: Summary | str
+    figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] | str = ()
+    page: str | None = None
+    """The script of its part of the page, as ``package:file``."""
+    page_data: Data | str | None = None
+    """What the page needs besides the tables."""
+    outcomes: Callable[[Results], Mapping[str, float]] | str | None = None
+    """The few numbers of a result that a sweep shows, one column each."""
+    smoke: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that make it end in seconds, for a try-out of the whole reproduction."""
+    example: str = ""
+    """A command line for the help."""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise WhatwhereError(f"expected a study name of letters, digits and underscores, got {self.name!r}.")
+        for figure in self.figures:
+            unknown = set(figure.tables) - set(self.tables)
+            if unknown:
+                raise WhatwhereError(f"figure {figure.name!r} of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
+
+    def all_claims(self) -> tuple[Claim, ...]:
+        """The claims that its tables decide."""
+        return resolve(self.claims)
+
+    def options(self) -> dict[str, tuple[Any, str, Any]]:
+        """Type, help and default of each setting."""
+        hints = get_type_hints(self.settings, include_extras=True)
+        found = {}
+        for one in fields(self.settings):
+            kind, *notes = get_args(hints[one.name]) if hasattr(hints[one.name], "__metadata__") else (hints[one.name],)
+            found[one.name] = (kind, str(notes[0]) if notes else "", one.default)
+        return found
+
+    def with_settings(self, **chosen: Any) -> Any:
+        """The settings, with some of them chosen.
+
+        Raises:
+            WhatwhereError: there is no such setting, or a value is impossible.
+        """
+        unknown = set(chosen) - set(self.options())
+        if unknown:
+            raise WhatwhereError(
+                f"study {self.name!r}: expected a setting of {', '.join(self.options()) or 'none'}, "
+                f"got {sorted(unknown)[0]!r}."
+            )
+        return self.settings(**chosen)

@@ -1,0 +1,137 @@
+"""What a study is asked of: a trained model, a run, any rotary model, or nothing but the theory.
+
+A subject knows how to open what a user names: it gives the object that is measured, a name for people, fingerprints for
+the manifest, and the directory where results go by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from whatwhere.errors import WhatwhereError
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What a user named, ready to be measured."""
+
+    item: Any
+    """A model, a run, or None."""
+    name: str
+    """For people: ``letter``, ``runs/number``."""
+    inputs: Mapping[str, Any]
+    """Fingerprints for the manifest: other inputs, other results."""
+    home: Path
+    """Where results go by default, in a folder named after the study."""
+
+
+class Subject(Protocol):
+    """A kind of thing that can be measured."""
+
+    @property
+    def argument(self) -> str | None:
+        """The name of the command's argument; None if there is none."""
+        ...
+
+    @property
+    def help(self) -> str:
+        """What may be given there."""
+        ...
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Opens what a user named, or takes a loaded object.
+
+        Raises:
+            WhatwhereError: there is no such thing, or it cannot be measured.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """The theory: it needs no model."""
+
+    argument: None = None
+    help: str = ""
+
+    def open(self, source: Any = None, step: int | None = None) -> Opened:
+        """Nothing to open."""
+        if source is not None or step is not None:
+            raise WhatwhereError(f"this study is about the theory: expected no model, got {source!r}.")
+        return Opened(None, "theory", {}, Path())
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """A model of ours that was trained on a task."""
+
+    argument: str = "model"
+    help: str = "A shipped model (number, letter), a run directory or a checkpoint file."
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Loads the model; a run gives its last checkpoint, or that of a step."""
+        from whatwhere.model.checkpoint import model_fingerprint
+        from whatwhere.model.gptj import GPTJ
+        from whatwhere.zoo.load import load
+
+        model = source if isinstance(source, GPTJ) else load(source, step)
+        name = "model" if isinstance(source, GPTJ) else str(source)
+        if not isinstance(model, GPTJ) or model.task is None:
+            raise WhatwhereError(
+                f"expected a model that was trained on the number or letter task, got {name}. "
+                "Train one with: whatwhere train number --out RUN"
+            )
+        inputs = {"model": model_fingerprint(model), "task": model.task.to_dict()}
+        return Opened(model, name, inputs, _home(source))
+
+
+@dataclass(frozen=True)
+class _OfRun:
+    """A run with its checkpoints and its learning curves."""
+
+    argument: str = "run"
+    help: str = "A run directory, as `whatwhere train` makes it."
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Opens the run."""
+        from whatwhere.store.manifest import fingerprint
+        from whatwhere.training.run import Run
+
+        if step is not None:
+            raise WhatwhereError(f"this study is about a whole run: expected no step, got {step}.")
+        run = source if isinstance(source, Run) else Run(source)
+        inputs = {"run": fingerprint(run.config.decisive()), "task": run.config.task.to_dict()}
+        return Opened(run, str(run.directory), inputs, run.directory)
+
+
+@dataclass(frozen=True)
+class _Rotary:
+    """Any model whose attention can be read: ours, a transformers model, a GGUF file."""
+
+    argument: str = "model"
+    help: str = "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file."
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Loads the model and makes it traceable."""
+        from whatwhere.trace.traceable import traceable
+        from whatwhere.zoo.load import load
+
+        model = traceable(load(source, step) if isinstance(source, str | Path) else source)
+        name = str(source) if isinstance(source, str | Path) else model.name
+        return Opened(model, name, {"model": model.fingerprint()}, _home(source))
+
+
+NOTHING, TRAINED, RUN, ROTARY = _Nothing(), _Trained(), _OfRun(), _Rotary()
+
+
+def _home(source: Any) -> Path:
+    """A run keeps its own results; those of other models go to ``analysis-NAME`` in the working directory."""
+    from whatwhere.training.run import Run
+
+    if not isinstance(source, str | Path):
+        return Path("analysis")
+    path = Path(source)
+    return path if Run(path).exists else Path(f"analysis-{path.stem or path.name}")
