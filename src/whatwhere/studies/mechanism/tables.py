@@ -1,0 +1,307 @@
+"""Settings and tables of the study.
+
+A path visits p_0 (the last token), p_1, .., p_h (the answer). ``position`` in the tables of paths is this index; p_r is
+h - r hops from the answer, its *distance*. Layers and heads count from 0. A layer of None is "before the first layer".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class MechanismSettings:
+    """How a model is looked at."""
+
+    inputs: Annotated[int, "Sequences to count on, equally many of each hop class."] = 600
+    seed: Annotated[int, "Seed of the sequences."] = 0
+    input: Annotated[str | None, "The input that Figures 1 and 3 show, with spaces between its tokens."] = None
+    hops: Annotated[int | None, "Hops of the input that Figures 1 and 3 show, if no input is given."] = None
+    examples: Annotated[int, "More inputs of each hop class whose attention is kept, for the page."] = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("inputs", 1), ("seed", 0), ("examples", 0)):
+            if getattr(self, name) < least:
+                raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}.")
+        if self.input is not None and self.hops is not None:
+            raise WhatwhereError("expected an input to show or its number of hops, got both; leave one of them out.")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input that figures and the page show. Number 0 is the one of Figures 1 and 3."""
+
+    example: int
+    hops: int
+    tokens: str
+    """With spaces between them."""
+    path: str
+    """The positions from the last token to the answer, with spaces between them."""
+    target: int
+    """The target window is the tokens before this position: those before the first pointer."""
+    answer: str
+    predicted: str
+    """What the model answers."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """How much attention a query pays to a key, on one example."""
+
+    example: int
+    layer: int
+    head: int
+    query: int
+    key: int
+    attention: float
+
+
+@dataclass(frozen=True)
+class Content:
+    """One entry of the matrix M of the last query, on one example: the logit of a content at a position.
+
+    A swap of the keys i and j gives position i the logit M[j, i] and position j the logit M[i, j].
+    """
+
+    example: int
+    layer: int
+    head: int
+    content: int
+    """The position whose content it is."""
+    position: int
+    logit: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where one position of example 0 looks in one layer, and what can be read there afterwards (Figure 3)."""
+
+    source: str
+    """``trained`` for the model, ``ideal`` for the paper's functions."""
+    layer: int
+    position: int
+    key: int
+    """The position that gets most attention."""
+    weight: float
+    """Its share of the attention; 1 for the ideal."""
+    head: int | None
+    """The head that pays it: of several heads, the one that pays most to a single key."""
+    token: str
+    """What can be read afterwards: the likeliest token in the model's unembedding; the token itself for the ideal."""
+    chance: float
+    """The probability that the unembedding gives it; 1 for the ideal."""
+    function: str
+    """``index``, ``retrieval`` or ``reflexive`` for the ideal; empty for the model."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """How often the strongest key of one head plays a role, on solved inputs."""
+
+    layer: int
+    head: int
+    queries: str
+    """``path`` for all pointers of the path, ``last`` for the last token alone."""
+    distance: int | None
+    """Hops from the query to the answer; None for all of them."""
+    role: str
+    """See :mod:`whatwhere.heads.roles`."""
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The share of solved inputs of a hop class in which the answer can be read at p_position after a layer."""
+
+    hops: int
+    position: int
+    layer: int | None
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The share of path positions at a distance from the answer to which a layer brings it."""
+
+    layer: int
+    distance: int
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Move:
+    """Of the answers that a layer brings: the share for which a head looked so many hops nearer to the answer."""
+
+    layer: int
+    head: int
+    hops_nearer: int | None
+    """1 is what the paper's functions do, more is a shortcut, 0 is itself; None leads elsewhere."""
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class LayersUsed:
+    """How many layers pass until the answer can be read at the last position for good."""
+
+    hops: int
+    layers: Estimate
+    """Mean over inputs. One hop per layer needs as many layers as hops."""
+    doubling: int
+    """1 + ceil(log2 hops): layers that a scheme of pointer doubling needs (docs/tasks.md)."""
+    fewer: Estimate
+    """The share of inputs that took fewer layers than hops, which one hop per layer cannot."""
+    never: int
+    """Inputs left out because the answer could never be read, though the model gave it."""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """How well a linear probe decodes the address of p_ahead at the last position after a layer."""
+
+    layer: int | None
+    ahead: int
+    share: Estimate
+    guess: float
+    """What always naming the commonest address gives."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Scores and label of a head at the last token (tau 1e-4, gamma 0.1)."""
+
+    layer: int
+    head: int
+    label: str
+    """``positional``, ``symbolic``, ``uniform``, ``mixed`` or ``undefined``."""
+    positional: Estimate
+    symbolic: Estimate
+
+
+@dataclass(frozen=True)
+class Window:
+    """Scores of one head with swaps inside one window alone (docs/scores.md)."""
+
+    layer: int
+    head: int
+    window: str
+    positional: float
+    symbolic: float
+    attention: float
+    """How much of the head's attention the window gets; scores of a window that gets none mean little."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The accuracy of one hop class before and after one head is replaced by its mean over inputs."""
+
+    layer: int
+    head: int
+    hops: int
+    before: Estimate
+    after: Estimate
+    loss: float
+    """Before minus after, on the same inputs."""
+    p_value: float
+    """McNemar's exact test that more answers are lost than gained."""
+    needed: bool
+    """Whether the loss is above 0.05 and the p-value below 0.001."""
+
+
+@dataclass(frozen=True)
+class GroupAblation:
+    """The same for several heads together."""
+
+    family: str
+    """``late layers``, ``kind`` (all heads of a label), ``all but`` (only a set of heads is left)."""
+    group: str
+    heads: str
+    """The heads that are ablated, as ``layer.head``, with spaces between them."""
+    hops: int
+    before: Estimate
+    after: Estimate
+    loss: float
+    p_value: float
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a head looks like, and whether ablation confirms it."""
+
+    layer: int
+    head: int
+    role: str
+    """The commonest role of its strongest key, at the distances that its layer serves (or all, if it serves none)."""
+    share: Estimate
+    serves: str
+    """Distances to which its layer brings the answer."""
+    expected: str
+    """Hop classes that depend on that."""
+    needed_by: str
+    """Hop classes that need the head: see :class:`Ablation`."""
+    verdict: str
+    """``confirmed``, ``partly``, ``not needed``; ``needed otherwise`` if it brings nothing but is needed; ``idle``."""
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """One step of the search for the fewest heads that suffice for a hop class."""
+
+    hops: int
+    kept: int
+    """Heads that are left after this step; all others are ablated."""
+    removed: str
+    """The heads that this step ablates in addition; empty for the whole model."""
+    accuracy: Estimate
+    """On the inputs of the search."""
+    held_out: Estimate
+    """On as many other inputs."""
+
+
+@dataclass(frozen=True)
+class SufficientSet:
+    """The fewest heads found that keep 0.95 of a hop class's accuracy while all others are ablated."""
+
+    hops: int
+    size: int
+    all_heads: int
+    heads: str
+    """As ``layer.head``, with spaces between them."""
+    accuracy: Estimate
+    held_out: Estimate
+    whole: Estimate
+    """The accuracy of the whole model on the held-out inputs."""
+    confirmed: bool
+    """Whether it keeps 0.95 on the held-out inputs as well."""
+
+
+@dataclass(frozen=True)
+class Patched:
+    """How often a patch turns the answer into that of an input in which one hop is changed."""
+
+    hops: int
+    changed_hop: int
+    """From 1: the first hop starts at the last token."""
+    what: str
+    """``state``: all that a position knows after the layer; ``heads``: what the layer's heads moved there."""
+    layer: int
+    position: int
+    share: Estimate
+    same_hops: int
+    """Pairs of inputs whose hop counts are equal; in the others the path gets shorter."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The accuracy at one hop count, trained on or not."""
+
+    hops: int
+    trained: bool
+    """Whether it is a hop class of training."""
+    accuracy: Estimate
+    guess: float
+    """The accuracy of guessing among the target tokens that look like the answer; 1 if nothing hides it."""
