@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Int, Int32
 
+from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.vocabulary import Vocabulary
 
-@dataclass(frozen=True, eq=False)
+if TYPE_CHECKING:
+    import pandas as pd
+
+ARRAYS = ("tokens", "answers", "hops", "paths")
+SHOWN = 5
+"""Sequences that a notebook shows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Batch:
     """Sequences with their answers, hop counts and paths. Positions count from 0; the query is the last token."""
 
@@ -18,13 +29,47 @@ class Batch:
     hops: Int32[np.ndarray, "n"]
     paths: Int32[np.ndarray, "n visited"]
     """The query's position, then each position visited; the last one holds the answer, and -1 fills the rest."""
+    vocabulary: Vocabulary | None = None
+    """The names of the token ids; a batch that a task drew has them."""
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, index: slice | np.ndarray) -> Batch:
-        """Some of the sequences: a slice, a mask or an array of indices."""
-        return Batch(self.tokens[index], self.answers[index], self.hops[index], self.paths[index])
+    def __getitem__(self, index: int | slice | np.ndarray) -> Batch:
+        """Some of the sequences: one of them, a slice, a mask or an array of indices."""
+        some = np.arange(len(self))[index].reshape(-1) if isinstance(index, int) else index
+        return Batch(*(getattr(self, name)[some] for name in ARRAYS), self.vocabulary)
+
+    def __repr__(self) -> str:
+        hops = "none" if not len(self) else " ".join(str(hop) for hop in np.unique(self.hops))
+        return f"Batch({len(self):,} sequences of {self.tokens.shape[1]:,} tokens, hops {hops})"
+
+    def _repr_html_(self) -> str:
+        """The first sequences as a table, in a notebook."""
+        from html import escape
+
+        table = self[:SHOWN].to_frame().to_html(index=False) if self.vocabulary is not None else ""
+        return f"<div>{escape(repr(self))}{table}</div>"
+
+    def arrays(self) -> dict[str, Int32[np.ndarray, "..."]]:
+        """The four arrays by name."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each sequence: ``hops``, ``answer`` and ``tokens`` as text.
+
+        Raises:
+            WhatwhereError: the batch does not know the names of its tokens.
+        """
+        import pandas as pd
+
+        if self.vocabulary is None:
+            raise WhatwhereError(
+                "expected a batch with a vocabulary, got one of bare ids; draw it with task.sample, or add vocabulary=."
+            )
+        names = self.vocabulary.names
+        answers = [names[answer] for answer in self.answers]
+        return pd.DataFrame({"hops": self.hops, "answer": answers, "tokens": self.vocabulary.decode(self.tokens)})
 
 
 def paths_through(

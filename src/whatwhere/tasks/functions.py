@@ -4,15 +4,19 @@ Section 3.2, "Mechanism implemented by pure heads", and Appendix "Formal definit
 
 Each reads the old sequence and writes a new one; in place, one pass would resolve any number of hops. For F = Index or
 Retrieval and an input of h hops, ``Reflexive^(l-h)(F^h(x))`` holds the answer at its last position, h applications are
-needed, and more do no harm: what may be an answer is a fixed point.
+needed, and more do no harm: what may be an answer is a fixed point. Only the path must be well defined for that. Tokens
+off the path may point at nothing or at several tokens, and in the authors' letter data they do.
 
 Where the paper's listing and its definition differ (erratum E23), the definition holds: an integer that points before
-the sequence is left alone (a negative Python index would wrap to its end), and whether a pair points is told by its
-right component. ``strict`` refuses what the definition leaves undefined; otherwise such tokens stay as they are, or, if
-ambiguous, take the leftmost match as the listing does.
+the sequence is left alone (a negative Python index would wrap to its end), and the right component of a pair decides
+whether it points. ``strict`` refuses what the definition leaves undefined; otherwise such tokens stay as they are, or,
+if ambiguous, take the leftmost match as the listing does.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -29,26 +33,23 @@ def index(
     Raises:
         WhatwhereError: ``strict``, and an integer points before the sequence (Theorem 1 needs them in range; E3).
     """
-    there = index_goals(tokens, vocabulary)
+    there, goal = _goals(tokens, vocabulary)
     if strict:
-        _refuse(there < 0, tokens, vocabulary, "points before the sequence")
-    goal = np.take_along_axis(tokens, np.maximum(there, 0), 1)
+        _refuse(vocabulary.points(tokens) & (there < 0), tokens, vocabulary, "points before the sequence")
     return np.where((there >= 0) & ~vocabulary.points(goal), goal, tokens)
 
 
 def index_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary) -> Int[np.ndarray, "n seq"]:
     """Pointer doubling for the number task: an integer that points at an integer adds it to itself.
 
-    Twice the hops are taken by each application, so ``index`` after ceil(log2 h) of these gives the answer of an
-    h-hop input: 1, 2, 3, 3 rounds for h = 1 .. 4. Index itself never takes such a shortcut (docs/tasks.md). Sums that
-    leave the sequence or the vocabulary are not taken.
+    Each application takes twice the hops, so ``index`` after ceil(log2 h) of these gives the answer of an h-hop input:
+    1, 2, 3, 3 rounds for h = 1 .. 4. Index itself never takes such a shortcut (docs/tasks.md). Sums that leave the
+    sequence or the vocabulary are not taken.
     """
-    there = index_goals(tokens, vocabulary)
-    goal = np.take_along_axis(tokens, np.maximum(there, 0), 1)
+    there, goal = _goals(tokens, vocabulary)
     total = vocabulary.value(tokens) + vocabulary.value(goal)
-    reaches = total <= np.minimum(np.arange(tokens.shape[1]), vocabulary.integers)
-    doubles = vocabulary.points(tokens) & vocabulary.points(goal) & (there >= 0) & reaches
-    return np.where(doubles, vocabulary.integer(total), tokens)
+    fits = total <= np.minimum(np.arange(tokens.shape[1]), vocabulary.integers)
+    return np.where((there >= 0) & vocabulary.points(goal) & fits, vocabulary.integer(total), tokens)
 
 
 def retrieval(
@@ -60,14 +61,13 @@ def retrieval(
         WhatwhereError: ``strict``, and the input is not proper (the appendix's definition): a right letter is the left
             letter of no token up to it, or of different tokens.
     """
-    points = vocabulary.points(tokens)
-    there, other = retrieval_goals(tokens, vocabulary)
-    place = np.arange(tokens.shape[1])
     if strict:
-        _refuse(points & (there > place), tokens, vocabulary, "points at nothing up to it")
+        first, other = vocabulary.matches(tokens)
+        points, place = vocabulary.points(tokens), np.arange(tokens.shape[1])
+        _refuse(points & (first > place), tokens, vocabulary, "points at nothing up to it")
         _refuse(points & (other <= place), tokens, vocabulary, "points at different tokens")
-    found = points & (there <= place)
-    return np.where(found, np.take_along_axis(tokens, np.where(found, there, 0), 1), tokens)
+    there, goal = _goals(tokens, vocabulary)
+    return np.where(there >= 0, goal, tokens)
 
 
 def retrieval_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary) -> Int[np.ndarray, "n seq"]:
@@ -76,11 +76,9 @@ def retrieval_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocab
     As with :func:`index_doubling`, ``retrieval`` after ceil(log2 h) of these gives the answer. Retrieval replaces the
     address too, and so takes one hop however often it is applied.
     """
-    there, _ = retrieval_goals(tokens, vocabulary)
-    found = vocabulary.points(tokens) & (there <= np.arange(tokens.shape[1]))
-    goal = np.take_along_axis(tokens, np.where(found, there, 0), 1)
+    there, goal = _goals(tokens, vocabulary)
     doubled = vocabulary.pair(vocabulary.left(tokens), vocabulary.right(goal))
-    return np.where(found & vocabulary.points(goal), doubled, tokens)
+    return np.where((there >= 0) & vocabulary.points(goal), doubled, tokens)
 
 
 def reflexive(tokens: Int[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
@@ -88,29 +86,23 @@ def reflexive(tokens: Int[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
     return tokens.copy()
 
 
-def index_goals(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary) -> Int[np.ndarray, "n seq"]:
-    """Where each token points; symbols point at themselves."""
-    return np.arange(tokens.shape[1]) - np.where(vocabulary.points(tokens), vocabulary.value(tokens), 0)
+_FUNCTIONS: dict[str, Callable[[Int[np.ndarray, "n seq"], Any], Int[np.ndarray, "n seq"]]] = {
+    "index": index,
+    "retrieval": retrieval,
+}
 
 
-def retrieval_goals(
-    tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary
+def follow_pointers(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.ndarray, "n seq"]:
+    """One layer of the ideal model: Index on numbers, Retrieval on pairs (:attr:`Vocabulary.function`)."""
+    return _FUNCTIONS[vocabulary.function](tokens, vocabulary)
+
+
+def _goals(
+    tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
 ) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
-    """The leftmost position of each token's right letter as a left letter, and of another token with that left letter.
-
-    Both are the sequence length if there is none. One pass for each letter, so the cost is linear in the length.
-    """
-    length = tokens.shape[1]
-    left, right = vocabulary.left(tokens), vocabulary.right(tokens)
-    there, other = np.full((2, *tokens.shape), length)
-    for letter in range(vocabulary.letters):
-        here = left == letter  # [n, seq]
-        first = here.argmax(1)[:, None]
-        differs = here & (tokens != np.take_along_axis(tokens, first, 1))
-        asked = (right == letter) & here.any(1, keepdims=True)
-        there = np.where(asked, first, there)
-        other = np.where(asked & differs.any(1, keepdims=True), differs.argmax(1)[:, None], other)
-    return there, other
+    """Where each pointer points (-1: nowhere), and the token there, which then means nothing."""
+    there = vocabulary.goals(tokens)
+    return there, np.take_along_axis(tokens, np.maximum(there, 0), 1)
 
 
 def _refuse(

@@ -1,51 +1,24 @@
 """The letter task: the right letter of a pair names the left letter of an earlier pair (Section 2.1; Appendix).
 
 Writing a token as (L, R), an h-hop path has ``R(p_r) = L(p_(r+1))``, and the answer is the letter-integer token at p_h.
-The appendix does not ask that the path be unique (erratum E2); in every generator here (:mod:`whatwhere.tasks.roles`)
-each letter of the path is the left letter of one token.
+The appendix does not ask that the path be unique (erratum E2); in every generator here
+(:mod:`whatwhere.tasks.generators`) each letter of the path is the left letter of one token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import random_orders
 from whatwhere.tasks.batch import Batch, paths_through
-from whatwhere.tasks.roles import (
-    DECOYS,
-    Roles,
-    decoy_letters,
-    decoy_roles,
-    paper_letters,
-    paper_roles,
-    strict_letters,
-    strict_roles,
-)
+from whatwhere.tasks.generators import GENERATORS, SIMPLE, Sizes
 from whatwhere.tasks.task import Task
 from whatwhere.tasks.vocabulary import MOST_LETTERS, LetterVocabulary
-
-
-@dataclass(frozen=True)
-class _Generator:
-    """One way to draw the letters of a sequence."""
-
-    draw: Callable[..., Roles]
-    letters_needed: Callable[[int], int]
-    """Letters, by the largest number of hops."""
-    target_needed: int
-
-
-GENERATORS = {
-    "paper": _Generator(paper_roles, paper_letters, 1),
-    "decoy": _Generator(decoy_roles, decoy_letters, 1 + DECOYS),
-    "strict": _Generator(strict_roles, strict_letters, 2),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +26,16 @@ class LetterTask(Task):
     """Letter-integer pairs in the target window, letter-letter pairs after it."""
 
     name: ClassVar[str] = "letter"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"generator": tuple(GENERATORS)}
 
     letters: int = 8
     integers: int = 8
     generator: str = "paper"
     """``paper`` is the authors' data; ``decoy`` hides the answer among look-alikes, the leak-free control; ``strict``
-    makes left letters unique, for the theorems."""
+    makes left letters unique, for the theorems; ``simple`` leaves room for longer chains."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.generator not in GENERATORS:
-            raise WhatwhereError(f"expected a generator of {', '.join(GENERATORS)}, got {self.generator!r}.")
         generator = GENERATORS[self.generator]
         needed = generator.letters_needed(self.max_hops)
         if self.letters < needed:
@@ -72,7 +44,7 @@ class LetterTask(Task):
                 f"those that hide it), and there are {self.letters}. Raise letters or lower max_hops."
             )
         if self.letters > MOST_LETTERS:
-            raise WhatwhereError(f"there are {MOST_LETTERS} letters, a..z and A..Z, and {self.letters} were asked for.")
+            raise WhatwhereError(f"expected at most {MOST_LETTERS} letters (a..z and A..Z), got {self.letters}.")
         if self.target < generator.target_needed:
             raise WhatwhereError(
                 f"the {self.generator} generator needs {generator.target_needed} target tokens, the answer and others "
@@ -82,6 +54,11 @@ class LetterTask(Task):
     @property
     def vocabulary(self) -> LetterVocabulary:  # noqa: D102
         return LetterVocabulary(self.letters, self.integers)
+
+    @property
+    def sizes(self) -> Sizes:
+        """What a generator must fit."""
+        return Sizes(self.letters, self.integers, self.target, self.context, self.max_hops)
 
     @property
     def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102
@@ -96,16 +73,7 @@ class LetterTask(Task):
         places: Int[np.ndarray, "n"],
     ) -> Batch:
         """Draws the roles, then which letter plays which role."""
-        roles = GENERATORS[self.generator].draw(
-            rng,
-            hops,
-            places,
-            letters=self.letters,
-            integers=self.integers,
-            target=self.target,
-            context=self.context,
-            max_hops=self.max_hops,
-        )
+        roles = GENERATORS[self.generator].draw(rng, hops, places, self.sizes)
         rows = np.arange(len(hops))
         letter = random_orders(rng, self.vocabulary.left(answers), self.letters)  # [role, n]
         tokens = np.empty(roles.left.shape, np.int32)  # [seq, n]
@@ -119,32 +87,30 @@ class LetterTask(Task):
             answers.astype(np.int32),
             hops.astype(np.int32),
             paths_through(roles.visited, places, self.target, self.max_hops),
+            self.vocabulary,
         )
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
-        """What the generator itself puts beside the path.
+        """What the generator itself puts beside the path."""
+        return GENERATORS[self.generator].extra(rng, batch, self.vocabulary, count)
 
-        Paper: any integer on a letter off the path. Decoy: any integer on a letter that nobody points at. Strict: copies
-        of target tokens beside the answer.
-        """
-        n = len(batch)
-        pick = rng.random((n, count), dtype=np.float32)
-        if self.generator == "strict":
-            place = (pick * (self.target - 1)).astype(np.int32)
-            answer = np.take_along_axis(batch.paths, batch.hops[:, None], 1)
-            return np.take_along_axis(batch.tokens, place + (place >= answer), 1)
-        if self.generator == "paper":
-            end = np.take_along_axis(batch.paths, batch.hops[:, None], 1)
-            visited = np.where(batch.paths < 0, end, batch.paths)[:, 1:]
-            letters = self.vocabulary.left(np.take_along_axis(batch.tokens, visited, 1))
-        else:
-            letters = self.vocabulary.right(batch.tokens[:, self.target :])
-        taken = np.zeros((n, self.letters), bool)
-        np.put_along_axis(taken, letters, True, 1)
-        free = np.argsort(taken, axis=1, kind="stable")  # the letters that may be used, first
-        letter = np.take_along_axis(free, (pick * (~taken).sum(1)[:, None].astype(np.float32)).astype(np.int64), 1)
-        integer = rng.integers(0, self.integers, (n, count), dtype=np.int32)
-        return self.vocabulary.pair(letter, self.letters + integer)
+    def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
+        """Every token whose left letter the generator would give to an extra token."""
+        left = self.vocabulary.left(batch.tokens[:, : batch.tokens.shape[1] - self.context - 1])
+        return ~np.take_along_axis(GENERATORS[self.generator].reserved(batch, self.vocabulary), left, 1)
+
+    @property
+    def most_hops(self) -> int:
+        """A chain takes a letter for each hop, and all other tokens need one more."""
+        return min(super().most_hops, self.letters - 1)
+
+    def for_chains(self, hops: int) -> LetterTask:
+        """The ``simple`` generator needs the fewest letters; every hop count is drawn by it, so that they compare."""
+        return replace(self, generator=SIMPLE.name, max_hops=hops)
+
+    def chain_chance(self, hops: int) -> float:
+        """The answer and the decoys look the same."""
+        return 1 / (1 + SIMPLE.decoys(self.for_chains(hops).sizes))
 
     def step(
         self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import below, random_subset
@@ -18,14 +18,13 @@ from whatwhere.tasks.batch import Batch, paths_through
 from whatwhere.tasks.task import Task
 from whatwhere.tasks.vocabulary import NumberVocabulary
 
-DISTRACTORS = ("in-range", "any")
-
 
 @dataclass(frozen=True, kw_only=True)
 class NumberTask(Task):
     """Symbols in the target window, integers after it."""
 
     name: ClassVar[str] = "number"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"distractors": ("in-range", "any")}
 
     symbols: int = 120
     """The alphabet: a .. z, aa .. dp."""
@@ -41,8 +40,6 @@ class NumberTask(Task):
                 f"the query may have to point {self.length - 1} positions back (target + context), and the integers "
                 f"end at {self.integers}. Raise integers to {self.length - 1}, or shorten a window."
             )
-        if self.distractors not in DISTRACTORS:
-            raise WhatwhereError(f"distractors must be one of {DISTRACTORS}, and {self.distractors!r} arrived.")
 
     @property
     def vocabulary(self) -> NumberVocabulary:  # noqa: D102
@@ -76,11 +73,20 @@ class NumberTask(Task):
             answers.astype(np.int32),
             hops.astype(np.int32),
             paths_through(visited, places, self.target, self.max_hops),
+            self.vocabulary,
         )
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """Random symbols."""
         return rng.integers(0, self.symbols, (len(batch), count), dtype=np.int32)
+
+    def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
+        """Every symbol but the answer."""
+        return batch.tokens[:, : batch.tokens.shape[1] - self.context - 1] != batch.answers[:, None]
+
+    def chain_chance(self, hops: int) -> float:
+        """Any target token looks like the answer."""
+        return 1 / self.target
 
     def step(
         self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
-from whatwhere.tasks.vocabulary import NumberVocabulary
 
 TARGET, CONTEXT, QUERY = "on grey23", "on grey11", "bold reverse"
 HOPS = ("bright_cyan", "bright_magenta", "bright_yellow", "bright_green")
@@ -31,7 +30,7 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
     names = [task.vocabulary.names[token] for token in tokens]
     path = [int(position) for position in batch.paths[row] if position >= 0]
     longest = max(map(len, names))
-    labels = [_label(task, names[position]) for position in path[:-1]]
+    labels = [task.vocabulary.describe_hop(names[position]) for position in path[:-1]]
     roomy = len(tokens) * (longest + 2) + max(map(len, labels)) + 2 <= width
     cell = longest + (2 if roomy else 1)
     columns = [cell * position + (cell - 1) // 2 for position in range(len(tokens))]
@@ -62,11 +61,6 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
         line |= {columns[end]: ("◀", colour), columns[start]: ("╯", colour)}
         picture.append_text(_row(line, edge, labels[hop], colour))
     return picture
-
-
-def _label(task: Task, name: str) -> str:
-    """What a token asks for, in words."""
-    return f"{name} back" if isinstance(task.vocabulary, NumberVocabulary) else f"to {name[1]}"
 
 
 def _ruler(name: str, width: int) -> str:

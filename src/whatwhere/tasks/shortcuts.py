@@ -1,25 +1,31 @@
-"""How well one does without hopping: rules that guess the answer from what stands out (docs/tasks.md).
+"""How well one does without the path: rules that guess the answer from what stands out (docs/tasks.md).
 
-A generator that leaks lets a model learn such a rule instead of the task, and the paper does not describe its own. So
-every dataset comes with the accuracy of each rule in each hop class. A rule ranks the target tokens; its accuracy is
-the share of right tokens among those that it ranks first, that is, ties are broken by chance.
+A generator that leaks lets a model learn such a rule instead of the task, and the authors' letter data leak. So every
+data set comes with the accuracy of each rule in each hop class. A rule ranks the target tokens; its accuracy is the
+share of right tokens among those that it ranks first, that is, ties are broken by chance.
+
+Rules with ``hopping`` False look at what each token points at, and no further. The others follow chains of pointers,
+but not the path from the query to its end: they need fewer hops than the task, or need not know where to begin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from whatwhere.store import storage
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.functions import index_goals, retrieval_goals
 from whatwhere.tasks.task import Task
-from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Scores = Float[np.ndarray, "n seq"] | Int[np.ndarray, "n seq"] | Bool[np.ndarray, "n seq"]
 
@@ -39,17 +45,17 @@ class View:
     @cached_property
     def goals(self) -> Int[np.ndarray, "n seq"]:
         """Where each token points, -1 for those that point nowhere."""
-        if isinstance(self.task.vocabulary, NumberVocabulary):
-            goals = index_goals(self.tokens, self.task.vocabulary)
-        else:
-            assert isinstance(self.task.vocabulary, LetterVocabulary)
-            goals, _ = retrieval_goals(self.tokens, self.task.vocabulary)
-        points = self.task.vocabulary.points(self.tokens) & (goals < np.arange(self.tokens.shape[1]))
-        return np.where(points, goals, -1)
+        return self.task.vocabulary.goals(self.tokens)
 
-    def pointers(self, with_query: bool = False) -> Int[np.ndarray, "n seq"]:
+    @cached_property
+    def pointers(self) -> Int[np.ndarray, "n seq"]:
         """How many pre-target tokens point at each position."""
-        return self._tally(self.goals[:, self.start : None if with_query else -1])
+        return self._tally(self.goals[:, self.start : -1])
+
+    @cached_property
+    def pointers_with_query(self) -> Int[np.ndarray, "n seq"]:
+        """How many pre-target tokens, and the query, point at each position."""
+        return self._tally(self.goals[:, self.start :])
 
     def earliest(self) -> Int[np.ndarray, "n seq"]:
         """Higher for positions at which an earlier pre-target token points."""
@@ -59,38 +65,41 @@ class View:
         """Higher for positions at which a later pre-target token points."""
         return self._rank(range(self.start, self.tokens.shape[1] - 1))
 
-    def reached(self, hops: Sequence[int]) -> Int[np.ndarray, "n seq"]:
-        """How many pre-target tokens reach each position in one of these numbers of hops."""
-        at = np.broadcast_to(np.arange(self.tokens.shape[1]), self.tokens.shape)[:, self.start : -1]
-        total = np.zeros_like(self.tokens)
-        for hop in range(1, max(hops, default=0) + 1):
+    def walk(self) -> Iterator[Int[np.ndarray, "n seq"]]:
+        """For 1, 2, .. hops, how many pre-target tokens reach each position by so many; ends when none goes on."""
+        at = self.goals[:, self.start : -1]
+        while (at >= 0).any():
+            yield self._tally(at)
             at = np.where(at < 0, -1, np.take_along_axis(self.goals, np.maximum(at, 0), 1))
-            total += self._tally(at) * (hop in hops)
-        return total
 
-    def alone(self) -> Bool[np.ndarray, "n seq"]:
-        """Target tokens whose left letter no other target token has."""
-        return self.companions() == 1
+    def reached(self, fewest: int, most: int | None = None) -> Int[np.ndarray, "n seq"]:
+        """How many pre-target tokens reach each position by ``fewest`` hops or more, up to ``most``."""
+        return sum(islice(self.walk(), fewest - 1, most), start=np.zeros(self.tokens.shape, int))
 
+    def longest_chain(self) -> Int[np.ndarray, "n seq"]:
+        """The most hops by which a pre-target token reaches each position; 0 for what none reaches."""
+        longest = np.zeros(self.tokens.shape, int)
+        for hop, reached in enumerate(self.walk(), start=1):
+            longest[reached > 0] = hop
+        return longest
+
+    @cached_property
     def companions(self) -> Int[np.ndarray, "n seq"]:
-        """How many target tokens share the left letter of each token."""
-        assert isinstance(self.task.vocabulary, LetterVocabulary)
-        left = self.task.vocabulary.left(self.tokens)
-        count = np.zeros_like(self.tokens)
-        for letter in range(self.task.vocabulary.letters):
-            here = left == letter
-            count += here * here[:, : self.start].sum(1, keepdims=True)
-        return count
+        """How many target tokens have the left letter (letter task) or the symbol (number task) of each token."""
+        labels = self.task.vocabulary.labels(self.tokens)
+        count = _count(labels[:, : self.start], len(self.task.vocabulary.label_names))
+        return np.take_along_axis(count, labels, 1)
+
+    @property
+    def alone(self) -> Bool[np.ndarray, "n seq"]:
+        """Tokens whose left letter or symbol one target token has: themselves, if they are in the target window."""
+        return self.companions == 1
 
     def _tally(self, goals: Int[np.ndarray, "n pointers"]) -> Int[np.ndarray, "n seq"]:
-        count = np.zeros_like(self.tokens)
-        rows = np.arange(len(count))
-        for goal in goals.T:
-            count[rows, goal] += goal >= 0
-        return count
+        return _count(goals + 1, self.tokens.shape[1] + 1)[:, 1:]  # the first column counts those that point nowhere
 
     def _rank(self, positions: range) -> Int[np.ndarray, "n seq"]:
-        rank = np.zeros_like(self.tokens)
+        rank = np.zeros(self.tokens.shape, int)
         rows = np.arange(len(rank))
         for value, position in enumerate(positions, start=1):
             goal = self.goals[:, position]
@@ -98,71 +107,71 @@ class View:
         return rank
 
 
-Rule = Callable[[View], Scores]
+def _count(values: Int[np.ndarray, "n some"], kinds: int) -> Int[np.ndarray, "n kinds"]:
+    """How often each of the values 0 .. kinds-1 occurs in each row."""
+    rows = np.arange(len(values))[:, None] * kinds
+    return np.bincount((rows + values).ravel(), minlength=len(values) * kinds).reshape(len(values), kinds)
 
-ANY_TASK: dict[str, Rule] = {
-    "any target token": lambda see: np.zeros(see.tokens.shape),
-    "the one nearest to the query": lambda see: np.broadcast_to(np.arange(see.tokens.shape[1]), see.tokens.shape),
-    "one that something points at": lambda see: see.pointers(with_query=True) > 0,
-    "one that a pre-target token points at": lambda see: see.pointers() > 0,
-    "the one pointed at most often": lambda see: see.pointers(with_query=True),
-    "the one pointed at most often, query aside": lambda see: see.pointers(),
-    "the one pointed at least often, but pointed at": lambda see: np.where(see.pointers() > 0, -see.pointers(), -99),
-    "the one pointed at from furthest back": lambda see: see.earliest(),
-    "the one pointed at last": lambda see: see.latest(),
+
+def _least(view: View, allowed: Bool[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
+    """Highest for the allowed token at which the fewest pre-target tokens point."""
+    return np.where(allowed, -view.pointers, -len(view.tokens[0]))
+
+
+NOT_HOPPING: dict[str, Callable[[View], Scores]] = {
+    "any target token": lambda view: np.zeros(view.tokens.shape),
+    "the one nearest to the query": lambda view: np.broadcast_to(np.arange(view.tokens.shape[1]), view.tokens.shape),
+    "one that something points at": lambda view: view.pointers_with_query > 0,
+    "one that a pre-target token points at": lambda view: view.pointers > 0,
+    "the one pointed at most often": lambda view: view.pointers_with_query,
+    "the one pointed at most often, query aside": lambda view: view.pointers,
+    "the one pointed at least often, but pointed at": lambda view: _least(view, view.pointers > 0),
+    "the one pointed at from furthest back": lambda view: view.earliest(),
+    "the one pointed at last": lambda view: view.latest(),
+    "one alone with its {label}": lambda view: view.alone,
+    "one alone with its {label} and pointed at": lambda view: view.alone & (view.pointers_with_query > 0),
+    "the one alone that is pointed at least often": lambda view: _least(view, view.alone),
+    "one with the most frequent {label}": lambda view: view.companions,
 }
-"""Rules for both tasks that follow no pointer of the query's."""
+"""Rules that follow no chain. The label is the left letter in the letter task, the symbol in the number task."""
 
-LETTER_ONLY: dict[str, Rule] = {
-    "one alone with its left letter": lambda see: see.alone(),
-    "one alone with its left letter and pointed at": lambda see: see.alone() & (see.pointers(with_query=True) > 0),
-    "the one alone that is pointed at least often": lambda see: np.where(see.alone(), -see.pointers(), -99),
-    "one with the most frequent left letter": lambda see: see.companions(),
+HOPPING: dict[str, Callable[[View], Scores]] = {
+    "one hop from the query": lambda view: view.pointers_with_query - view.pointers,
+    "two hops from most pre-target tokens": lambda view: view.reached(2, 2),
+    "two or more hops from most pre-target tokens": lambda view: view.reached(2),
+    "the end of the longest chain of pre-target tokens": lambda view: view.longest_chain(),
 }
-
-HOPPING: dict[str, Rule] = {
-    "one hop from the query": lambda see: see.pointers(with_query=True) - see.pointers(),
-    "two hops from most pre-target tokens": lambda see: see.reached([2]),
-    "two or more hops from most pre-target tokens": lambda see: see.reached(range(2, see.task.context + 1)),
-}
-"""Rules that follow pointers, though not the query's path: they need fewer hops than the task, not none."""
+"""Rules that follow pointers, though not along the whole path from the query."""
 
 
-@dataclass(frozen=True)
-class Shortcut:
-    """One rule, and its accuracy in the hop classes 1, 2, ..; NaN for a class without sequences."""
+def shortcuts(task: Task, batch: Batch) -> pd.DataFrame:
+    """The accuracy of every rule on some sequences, by hop class.
 
-    rule: str
-    hopping: bool
-    accuracy: tuple[float, ...]
+    Returns:
+        One row for each rule and hop class: ``rule``, ``hopping`` (whether it follows chains), ``hops``, ``accuracy``
+        (NaN for a class without sequences) and ``count``, the sequences of the class.
+    """
+    import pandas as pd
 
-
-def shortcuts(task: Task, batch: Batch) -> list[Shortcut]:
-    """The accuracy of every rule on some sequences, by hop class."""
-    see = View(task, batch.tokens)
-    plain = ANY_TASK | (LETTER_ONLY if isinstance(task.vocabulary, LetterVocabulary) else {})
-    found = []
-    for hopping, rules in ((False, plain), (True, HOPPING)):
+    view = View(task, batch.tokens)
+    classes = {hop: batch.hops == hop for hop in range(1, task.max_hops + 1)}
+    rows = []
+    for hopping, rules in ((False, NOT_HOPPING), (True, HOPPING)):
         for name, rule in rules.items():
-            right = _share_right(see, rule(see), batch.answers)
-            classes = [right[batch.hops == hop] for hop in range(1, task.max_hops + 1)]
-            accuracy = tuple(float(each.mean()) if len(each) else float("nan") for each in classes)
-            found.append(Shortcut(name, hopping, accuracy))
-    return found
+            right = _share_right(view, rule(view), batch.answers)
+            for hop, some in classes.items():
+                accuracy = float(right[some].mean()) if some.any() else float("nan")
+                rows.append((name.format(label=task.vocabulary.label), hopping, hop, accuracy, int(some.sum())))
+    return pd.DataFrame(rows, columns=["rule", "hopping", "hops", "accuracy", "count"])
 
 
-def _share_right(see: View, score: Scores, answers: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-    score = score[:, : see.start]
+def _share_right(view: View, score: Scores, answers: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    score = score[:, : view.start]
     best = score == score.max(1, keepdims=True)
-    right = see.tokens[:, : see.start] == answers[:, None]
+    right = view.tokens[:, : view.start] == answers[:, None]
     return (best & right).sum(1) / best.sum(1)
 
 
-def write_shortcuts(path: Path, found: Sequence[Shortcut]) -> None:
+def write_shortcuts(path: Path, found: pd.DataFrame) -> None:
     """Writes the report as a tidy table."""
-    rows = [
-        (each.rule, "yes" if each.hopping else "no", hop, accuracy)
-        for each in found
-        for hop, accuracy in enumerate(each.accuracy, start=1)
-    ]
-    storage.write_csv(path, ["rule", "hopping", "hops", "accuracy"], rows)
+    storage.write_csv(path, list(found.columns), found.itertuples(index=False, name=None))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int, Int32
+from jaxtyping import Bool, Int, Int32
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
@@ -25,11 +25,17 @@ if TYPE_CHECKING:
     from whatwhere.tasks.dataset import Dataset
 
 
+LONGEST, LARGEST = 2**15, 2**20
+"""Tokens of a sequence and of a vocabulary: more would take minutes to draw, position by position, or to name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
     """A multi-hop task; the paper's sizes are the defaults."""
 
     name: ClassVar[str]
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The parameters that are words, with the words that are allowed."""
 
     target: int = 8
     """Tokens of the target window, where the answer stands."""
@@ -41,12 +47,20 @@ class Task(ABC):
     def __post_init__(self) -> None:
         for field, value in self.to_dict().items():
             if isinstance(value, int) and value < 1:
-                raise WhatwhereError(f"{field} must be 1 or more, and {value} arrived.")
+                raise WhatwhereError(f"expected {field} of 1 or more, got {value}.")
+            if field in self.choices and value not in self.choices[field]:
+                raise WhatwhereError(f"expected {field} of {', '.join(self.choices[field])}, got {value!r}.")
         if self.max_hops > self.context + 1:
             raise WhatwhereError(
                 f"{self.max_hops} hops visit {self.max_hops - 1} pre-target tokens, and there are {self.context}. "
                 f"Lower max_hops to {self.context + 1} or raise context to {self.max_hops - 1}."
             )
+        for what, count, most in (
+            ("tokens in a sequence (target + context + 1)", self.length, LONGEST),
+            ("tokens in the vocabulary", self.vocab_size, LARGEST),
+        ):
+            if count > most:
+                raise WhatwhereError(f"expected at most {most:,} {what}, got {count:,}; lower the sizes.")
 
     @property
     @abstractmethod
@@ -83,6 +97,33 @@ class Task(ABC):
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """Draws ``count`` more target tokens for each sequence, none of which changes the answer."""
 
+    @abstractmethod
+    def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
+        """Which tokens of the target window could just as well be extra tokens; never the answer."""
+
+    @abstractmethod
+    def chain_chance(self, hops: int) -> float:
+        """The accuracy of a guess among the target tokens that look like the answer, in :meth:`chains`."""
+
+    @property
+    def most_hops(self) -> int:
+        """The longest chain that fits the sizes, beyond the task's own classes."""
+        return self.context + 1
+
+    def chains(self, n: int, hops: int, seed: int = 0) -> Batch:
+        """Draws ``n`` sequences of any hop count that fits, beyond the task's own classes.
+
+        Raises:
+            WhatwhereError: there is no room for so many hops.
+        """
+        if not 1 <= hops <= self.most_hops:
+            raise WhatwhereError(f"expected chains of 1 to {self.most_hops} hops, which fit this task, got {hops}.")
+        return self.for_chains(hops).sample(n, hops=hops, seed=seed)
+
+    def for_chains(self, hops: int) -> Task:
+        """The task with ``hops`` as its highest class."""
+        return replace(self, max_hops=hops)
+
     @property
     def length(self) -> int:
         """Tokens of a sequence without extra target tokens."""
@@ -98,12 +139,16 @@ class Task(ABC):
         """The number of token ids."""
         return len(self.vocabulary)
 
-    def encode(self, text: str) -> Int[np.ndarray, "seq"]:
-        """Token ids of a text such as ``"c2 b1 gk"``."""
+    def encode(self, text: Any) -> Int[np.ndarray, "seq"]:
+        """Token ids of a text such as ``"c2 b1 gk"``, or of a list of token names."""
         return self.vocabulary.encode(text)
 
-    def decode(self, ids: Int[np.ndarray, "seq"]) -> str:
-        """The text of some token ids."""
+    def decode(self, ids: Any) -> Any:
+        """The text of a token id or a sequence of them, or the list of texts of several sequences.
+
+        Args:
+            ids: a number, lists, an array or a tensor; see :meth:`Vocabulary.decode`.
+        """
         return self.vocabulary.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +171,7 @@ class Task(ABC):
             WhatwhereError: a count is negative or a hop class does not exist.
         """
         if extra_target < 0:
-            raise WhatwhereError(f"extra_target must be 0 or more, and {extra_target} arrived.")
+            raise WhatwhereError(f"expected extra_target of 0 or more, got {extra_target}.")
         self.require_memory(n, extra_target)
         instances, extras = random_streams(seed, "sample")
         batch = self.instances(instances, self._hops(n, hops))
@@ -141,22 +186,19 @@ class Task(ABC):
     def require_memory(self, n: int, extra_target: int = 0) -> None:
         """Refuses more sequences than can fit, before any is drawn."""
         length = self.length + extra_target
-        size = 12 * n * (length + self.max_hops) + 8 * self.vocab_size  # a vocabulary refuses to be too large itself
-        memory.require(size, f"{n:,} sequences of {length:,} tokens")
+        memory.require(12 * n * (length + self.max_hops) + 8 * self.vocab_size, f"{n:,} sequences of {length:,} tokens")
 
     def _hops(self, n: int, hops: int | Sequence[int] | np.ndarray | None) -> Int[np.ndarray, "n"]:
         if n < 1:
-            raise WhatwhereError(f"the number of sequences must be 1 or more, and {n} arrived.")
+            raise WhatwhereError(f"expected 1 sequence or more, got {n}.")
         if hops is None:
             return np.arange(n) % self.max_hops + 1
         each = np.full(n, hops) if isinstance(hops, int | np.integer) else np.asarray(hops)
         if each.shape != (n,):
-            raise WhatwhereError(f"one hop count, or {n} of them, was expected, and {each.size} arrived.")
+            raise WhatwhereError(f"expected one hop count, or {n} of them, got {each.size}.")
         wrong = (each < 1) | (each > self.max_hops)
         if wrong.any():
-            raise WhatwhereError(
-                f"hops from 1 to {self.max_hops} were expected, and {each[wrong][0]} arrived; max_hops sets the limit."
-            )
+            raise WhatwhereError(f"expected hops from 1 to {self.max_hops}, got {each[wrong][0]}; max_hops sets the limit.")
         return each
 
     def instances(self, rng: np.random.Generator, hops: Int[np.ndarray, "n"]) -> Batch:
@@ -178,24 +220,40 @@ class Task(ABC):
         answers = np.empty(len(tokens), np.int32)
         block = max(1, 2**22 // tokens.shape[1])  # sequences at a time, so that memory stays small at any length
         for start in range(0, len(tokens), block):
-            answers[start : start + block] = self._follow(tokens[start : start + block], start)
+            some = tokens[start : start + block]
+            paths, answered = self.follow(some)
+            rows = np.arange(len(some))
+            ends = paths[rows, (paths >= 0).sum(1) - 1]
+            if not answered.all():
+                row = int(np.flatnonzero(~answered)[0])
+                _, fits = self.step(some[[row]], ends[[row]])
+                raise WhatwhereError(
+                    f"sequence {start + row} has no answer: {self.decode(some[row, ends[row]])!r} at position "
+                    f"{ends[row]} points at {'nothing before it' if fits[0] == 0 else 'different tokens'}."
+                )
+            answers[start : start + block] = some[rows, ends]
         return answers
 
-    def _follow(self, tokens: Int[np.ndarray, "n seq"], start: int) -> Int[np.ndarray, "n"]:
+    def follow(
+        self, tokens: Int[np.ndarray, "n seq"]
+    ) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
+        """Follows the hops from the last token, whatever made the sequence.
+
+        Returns:
+            The positions visited, -1 after the end, and whether each path ends at an answer (it may leave the sequence
+            or be ambiguous).
+        """
         rows = np.arange(len(tokens))
-        positions = np.full(len(tokens), tokens.shape[1] - 1)
-        while len(moving := rows[self.vocabulary.points(tokens[rows, positions])]):
-            there, fits = self.step(tokens[moving], positions[moving])
-            if (fits != 1).any():
-                wrong = np.flatnonzero(fits != 1)[0]
-                row, position = moving[wrong], positions[moving[wrong]]
-                name = self.vocabulary.names[tokens[row, position]]
-                raise WhatwhereError(
-                    f"sequence {start + row} has no answer: {name!r} at position {position} points at "
-                    f"{'nothing before it' if fits[wrong] == 0 else 'different tokens'}."
-                )
-            positions[moving] = there
-        return tokens[rows, positions]
+        position = np.full(len(tokens), tokens.shape[1] - 1)
+        answered = np.ones(len(tokens), bool)
+        path = [position.copy()]
+        while len(moving := rows[answered & self.vocabulary.points(tokens[rows, position])]):
+            there, fits = self.step(tokens[moving], position[moving])
+            answered[moving] = fits == 1
+            position[moving] = np.where(fits == 1, there, position[moving])
+            path.append(np.full(len(tokens), -1))
+            path[-1][moving] = np.where(fits == 1, there, -1)
+        return np.stack(path, 1).astype(np.int32), answered
 
     def split(self, name: str, size: int = 480_000, seed: int = 0) -> Batch:
         """One split of the balanced data; see :func:`whatwhere.tasks.dataset.make_split`."""
@@ -217,5 +275,5 @@ def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
         WhatwhereError: the seed is negative.
     """
     if seed < 0:
-        raise WhatwhereError(f"a seed must be 0 or more, and {seed} arrived.")
+        raise WhatwhereError(f"expected a seed of 0 or more, got {seed}.")
     return np.random.default_rng([seed, *purpose.encode()]).spawn(2)
