@@ -15,9 +15,9 @@ from whatwhere.model import dropout, fused
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import Kernels, kernels
-from whatwhere.store.storage import load_tensors
+from whatwhere.store.tensors import load_tensors
 from whatwhere.training import gradient, loop
-from whatwhere.training.config import Learned, Schedule, TrainingConfig
+from whatwhere.training.config import Schedule, TrainingConfig
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.loop import Progress, train
 from whatwhere.training.run import Run
@@ -188,17 +188,6 @@ def test_an_epoch_visits_every_sequence_once(config: TrainingConfig, tmp_path: P
     assert not torch.equal(seen[:size], seen[size:])
 
 
-def test_a_run_that_has_learned_lets_go_early(tmp_path: Path, config: TrainingConfig):
-    easy = Learned(accuracy=0.0, evaluations=2)
-    run = Run(tmp_path / "run")
-    run.create(replace(config, learned=easy, schedule=Schedule(1e-3, 4, 4, 400, 4), checkpoints=100))
-    phases = []
-    train(run, lambda progress: phases.append((progress.step, progress.phase)))
-    assert phases[-1][1] == "decay"
-    assert phases[-1][0] < 30
-    assert run.metrics()[-1]["lr"] < 1e-3
-
-
 def test_a_rate_that_explodes_ends_with_advice(tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch):
     run = Run(tmp_path / "run")
     run.create(config)
@@ -222,7 +211,7 @@ KILLS = 20
 
 @pytest.mark.slow
 def test_a_run_killed_many_times_ends_with_the_same_weights(tmp_path: Path, config: TrainingConfig):
-    lasting = replace(config, schedule=Schedule(1e-3, 4, 1300, 1300, 100), checkpoints=400)
+    lasting = replace(config, schedule=Schedule(1e-3, 4, 1404, hold=1300), spacing=5)
     undisturbed, victim = Run(tmp_path / "undisturbed"), Run(tmp_path / "victim")
     for run in (undisturbed, victim):
         run.create(lasting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,8 +36,8 @@ def train(
         str, typer.Option("--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.")
     ],
     preset: Annotated[
-        str, typer.Option(help="smoke (seconds), quick (fastest to 0.99), laptop (the paper's picture), paper (long).")
-    ] = "laptop",
+        str, typer.Option(help="paper (the authors' recipe), short (the same picture in minutes), smoke (seconds).")
+    ] = "short",
     seed: Annotated[int, typer.Option(help="Of data, weights, order and dropout.")] = 0,
     heads: Annotated[int | None, typer.Option(help="Attention heads per layer.", show_default="1")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers.", show_default="12")] = None,
@@ -125,7 +126,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
         with progress() as bar:
-            shown = bar.add_task(f"training {config.task.name}", total=config.schedule.longest)
+            shown = bar.add_task(f"training {config.task.name}", total=config.schedule.steps)
 
             def observe(state: Progress) -> None:
                 hops = " ".join(f"{value:.2f}" for value in state.by_hop) or "-"
@@ -133,9 +134,9 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
                     f"{config.task.name}: loss {state.loss:.3f}, hops {hops}, "
                     f"{state.sequences_per_second:.0f} seq/s, {state.phase}"
                 )
-                bar.update(shown, completed=state.step, total=state.longest, description=text)
+                bar.update(shown, completed=state.step, total=state.steps, description=text)
                 if state.evaluated and not err.is_terminal:
-                    note(f"step {state.step}/{state.longest}  {text}")
+                    note(f"step {state.step}/{state.steps}  {text}")
                 if state.evaluated and tracker is not None:
                     accuracies = {f"accuracy/hop{hop}": value for hop, value in enumerate(state.by_hop, start=1)}
                     tracker.log({"loss": state.loss, "lr": state.rate, **accuracies}, state.step)
@@ -152,12 +153,12 @@ def _report(run: Run, as_json: bool) -> None:
     from whatwhere.training.evaluate import measure_on_test_split
 
     note("Measuring on the test split ...")
-    result = measure_on_test_split(run)
+    rows = measure_on_test_split(run)
+    seconds, place = run.metrics()[-1]["seconds"], shown(run.directory)
     if as_json:
-        print_json(result)
+        print_json({"run": place, "seconds": seconds, "test": [asdict(row) for row in rows]})
         return
-    place = shown(run.directory)
-    out.print(f"[bold]{place}[/bold]: {result['step']} steps, {result['seconds']:.0f} s of training")
-    for hop, value in enumerate(result["accuracy_by_hop"], start=1):
-        out.print(f"  {hop} hop{'s' if hop > 1 else ' '}  accuracy {value:.4f}")
-    out.print(f"  on {result['sequences']} test sequences; next: whatwhere score {place}")
+    out.print(f"[bold]{place}[/bold]: {rows[0].step} steps, {seconds:.0f} s of training")
+    for row in rows:
+        out.print(f"  {row.hop} hop{'s' if row.hop > 1 else ' '}  accuracy {row.accuracy:.4f} of {row.sequences} test sequences")
+    out.print(f"  next: whatwhere dynamics {place}")

@@ -4,17 +4,18 @@
     files                the SHA-256 of each file
     complete             whether the work has ended
 
-A file is whole if its checksum is the manifest's. Results are up to date if settings and inputs are those that are asked
-for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask this manifest.
+A file is whole if its checksum is the manifest's. Results are up to date if settings and inputs are those that are
+asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask this manifest.
 
-Before a file is replaced, the manifest takes the checksum of the new content beside that of the old one (``writing``). So
-a process that is killed between the two leaves a file that the manifest knows, whichever of the two it is.
+Before a file is replaced, the manifest takes the checksum of the new content beside that of the old one (``writing``).
+So a process that is killed between the two leaves a file that the manifest knows, whichever of the two it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -28,6 +29,8 @@ from whatwhere.store.files import read_bytes, remove_file, write_bytes
 FORMAT = 2
 """Of every directory that is written; it grows when an older whatwhere would misread one."""
 NAME = "manifest.json"
+_TRIES, _PAUSE = 5, 0.05
+"""How often and after how many seconds a file is read again that does not fit."""
 _OF_EARLIER_VERSIONS = ("settings.json", "stages")
 
 
@@ -166,13 +169,16 @@ class Manifest:
         Raises:
             WhatwhereError: it is missing, damaged, or another's.
         """
-        content = read_bytes(self.directory / name, what)
-        if _sha256(content) != self.record.files.get(name):
-            raise WhatwhereError(
-                f"{what} at {self.directory / name} is not the file that {NAME} describes: it was damaged, edited or put "
-                "there from elsewhere. Remove it and run the command again."
-            )
-        return content
+        for _ in range(_TRIES):
+            content = read_bytes(self.directory / name, what)
+            if _sha256(content) == self.record.files.get(name):
+                return content
+            self._record = None  # another process may have written both meanwhile
+            time.sleep(_PAUSE)
+        raise WhatwhereError(
+            f"{what} at {self.directory / name} is not the file that {NAME} describes: it was damaged, edited or put there "
+            "from elsewhere. Remove it and run the command again."
+        )
 
     def has(self, name: str) -> bool:
         """Whether a file is there and the manifest knows it.

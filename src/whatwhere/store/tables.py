@@ -56,7 +56,7 @@ def to_frame(kind: type[Row], rows: Sequence[Row]) -> pd.DataFrame:
 
 def from_frame(kind: type[Row], frame: pd.DataFrame) -> list[Row]:
     """A DataFrame as rows; the inverse of :func:`to_frame`."""
-    values = {name: _cells(frame[name], hint) for name, hint, _ in _columns(kind)}
+    values = {name: _cells(frame.loc[:, name], hint) for name, hint, _ in _columns(kind)}
     return [_row(kind, values, index) for index in range(len(frame))]
 
 

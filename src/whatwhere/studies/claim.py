@@ -100,8 +100,8 @@ class Judged:
         low, high = self.interval or (math.nan, math.nan)
         claim = self.claim
         return {
-            "id": claim.id, "title": claim.title, "verdict": self.verdict, "value": self.value, "low": low, "high": high,
-            "inputs": self.inputs, "seeds": " ".join(f"{value:.6g}" for value in self.seeds),
+            "id": claim.id, "title": claim.title, "verdict": self.verdict, "value": self.value, "low": low,
+            "high": high, "inputs": self.inputs, "seeds": " ".join(f"{value:.6g}" for value in self.seeds),
             "threshold": claim.threshold, "paper_value": claim.paper_value or "", "paper": claim.paper, "why": self.why,
         }  # fmt: skip
 

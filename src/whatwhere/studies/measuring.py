@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
@@ -42,7 +42,7 @@ def measure(
     Raises:
         WhatwhereError: the directory holds other results, another process is at work there, or the study refuses.
     """
-    results = Results(study, settings, opened.name, directory)
+    results = Results(study, settings, opened.name, directory, opened.inputs)
     run = resolve(study.measure)
     if results.manifest is None:
         run(opened.item, settings, results, progress)
@@ -62,13 +62,16 @@ def measure(
     return results
 
 
-def draw(results: Mapping[str, Results], into: Path, *, together: bool = False) -> list[Path]:
+def draw(
+    results: Mapping[str, Results], into: Path, *, kind: Literal["one", "models", "seeds"] = "one", suffix: str = ""
+) -> list[Path]:
     """Draws the figures of a study, each as PDF and PNG with its CSV beside it.
 
     Args:
         results: one or several results of the same study, by name.
         into: the folder of the figures.
-        together: draw the figures that show several results; otherwise those of one.
+        kind: which figures: those of one result, of several models, or of several seeds.
+        suffix: appended to the names of the files.
 
     Returns:
         The files.
@@ -78,23 +81,24 @@ def draw(results: Mapping[str, Results], into: Path, *, together: bool = False) 
     study = next(iter(results.values())).study
     written: list[Path] = []
     for figure in study.figures:
-        if figure.together != together or not all(one.has(name) for one in results.values() for name in figure.tables):
+        if figure.shows != kind or not all(one.has(name) for one in results.values() for name in figure.tables):
             continue
         with style():
-            written += save_figure(resolve(figure.draw)(results), into / figure.name)
-        written += _write_data(figure, results, into)
+            written += save_figure(resolve(figure.draw)(results), into / f"{figure.name}{suffix}")
+        written += _write_data(figure, results, into, suffix)
     return written
 
 
-def _write_data(figure: Figure, results: Mapping[str, Results], into: Path) -> list[Path]:
+def _write_data(figure: Figure, results: Mapping[str, Results], into: Path, suffix: str) -> list[Path]:
     """The tables behind a figure; of several results, with a first column that names each."""
     import pandas as pd
 
     written = []
     for table in figure.tables:
         frames = {name: one.frame(table) for name, one in results.items()}
-        frame = pd.concat(frames, names=["result"]).reset_index(0) if figure.together else next(iter(frames.values()))
-        path = into / f"{figure.name}{'' if len(figure.tables) == 1 else f'-{table}'}.csv"
+        several = figure.shows != "one"
+        frame = pd.concat(frames, names=["result"]).reset_index(0) if several else next(iter(frames.values()))
+        path = into / f"{figure.name}{suffix}{'' if len(figure.tables) == 1 else f'-{table}'}.csv"
         with whole_file(path) as beside:
             beside.write_bytes(write_csv(frame))
         written.append(path)

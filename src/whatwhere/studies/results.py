@@ -31,10 +31,19 @@ class Results(Mapping[str, "pd.DataFrame"]):
         settings: what they are made with.
         name: of the subject, for people.
         directory: where they are kept; None keeps them in memory.
+        inputs: what they are made from, for results in memory; those on disk have a manifest.
     """
 
-    def __init__(self, study: Study, settings: Any, name: str = "", directory: Path | None = None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        settings: Any,
+        name: str = "",
+        directory: Path | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
         self.study, self.settings, self.name = study, settings, name
+        self._inputs = inputs or {}
         self.manifest = None if directory is None else Manifest(directory)
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -60,7 +69,7 @@ class Results(Mapping[str, "pd.DataFrame"]):
     @property
     def inputs(self) -> Mapping[str, Any]:
         """Fingerprints of what they were made from, and the task."""
-        return {} if self.manifest is None else self.manifest.record.inputs
+        return self._inputs if self.manifest is None else self.manifest.record.inputs
 
     def has(self, table: str) -> bool:
         """Whether a table is there."""
@@ -127,8 +136,11 @@ class Results(Mapping[str, "pd.DataFrame"]):
 
     def figures(self) -> dict[str, Canvas]:
         """The figures of these results, by name, as matplotlib figures."""
-        drawn = [figure for figure in self.study.figures if all(self.has(name) for name in figure.tables)]
-        return {figure.name: resolve(figure.draw)({self.name: self}) for figure in drawn}
+        return {
+            figure.name: resolve(figure.draw)({self.name: self})
+            for figure in self.study.figures
+            if figure.shows != "seeds" and all(self.has(name) for name in figure.tables)
+        }
 
     @property
     def claims(self) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """The contract of a study: one question about a model, a run or the theory, as one object (DESIGN, section 1).
 
-A study says what it measures, which tables it leaves, how they are drawn, which claims they decide and how its part of the
-page looks. Everything else is derived from it: the command with its options, ``--json``, the terminal summary, the stage
-of the reproduction, the column of a sweep, the data of the page, the CSV beside each figure, and ``whatwhere.study``.
+A study says what it measures, which tables it leaves, how they are drawn, which claims they decide and how its part of
+the page looks. Everything else is derived from it: the command with its options, ``--json``, the terminal summary, the
+job of the reproduction, the columns of a sweep, the data of the page, the CSV beside each figure, and
+``whatwhere.study``.
 
 A study lives in a folder of its own::
 
@@ -15,8 +16,8 @@ A study lives in a folder of its own::
       claims.py      the paper's statements that these tables decide
       part.js        its part of the page
 
-Code is named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when it is first called, so that
-``whatwhere --help`` stays quick. A function may stand there as well.
+Code is named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when it is first called, so
+that ``whatwhere --help`` stays quick. A function may stand there as well.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import parse, plain
 from whatwhere.studies.subject import Subject
 
 if TYPE_CHECKING:
@@ -68,8 +70,8 @@ class Figure:
     draw: Draw | str
     tables: tuple[str, ...]
     """What it draws from; written beside it as ``NAME.csv``, or ``NAME-TABLE.csv`` if there are several."""
-    together: bool = False
-    """Whether it shows several results at once (both tasks, several seeds); otherwise each result has its own."""
+    shows: Literal["one", "models", "seeds"] = "one"
+    """What is in it: one result, those of several models (both tasks), or those of several seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,4 +137,4 @@ class Study:
                 f"study {self.name!r}: expected a setting of {', '.join(self.options()) or 'none'}, "
                 f"got {sorted(unknown)[0]!r}."
             )
-        return self.settings(**chosen)
+        return parse(self.settings, plain(chosen), f"the settings of {self.name}")

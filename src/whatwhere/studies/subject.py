@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from whatwhere.errors import WhatwhereError
 
@@ -41,6 +41,11 @@ class Subject(Protocol):
         """What may be given there."""
         ...
 
+    @property
+    def part(self) -> Literal["run", "once"] | None:
+        """Its part of a reproduction: asked of every run, asked once, or not at all."""
+        ...
+
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens what a user named, or takes a loaded object.
 
@@ -56,6 +61,7 @@ class _Nothing:
 
     argument: None = None
     help: str = ""
+    part: Literal["run", "once"] | None = "once"
 
     def open(self, source: Any = None, step: int | None = None) -> Opened:
         """Nothing to open."""
@@ -70,6 +76,7 @@ class _Trained:
 
     argument: str = "model"
     help: str = "A shipped model (number, letter), a run directory or a checkpoint file."
+    part: Literal["run", "once"] | None = "run"
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model; a run gives its last checkpoint, or that of a step."""
@@ -94,6 +101,7 @@ class _OfRun:
 
     argument: str = "run"
     help: str = "A run directory, as `whatwhere train` makes it."
+    part: Literal["run", "once"] | None = "run"
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens the run."""
@@ -113,6 +121,7 @@ class _Rotary:
 
     argument: str = "model"
     help: str = "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file."
+    part: Literal["run", "once"] | None = "run"
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""

@@ -2,73 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine.device import Device, Precision
 from whatwhere.model.shape import ModelConfig
-from whatwhere.store.records import from_json
+from whatwhere.store.documents import parse
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Learning rate and length: warm up, hold until the task is learned, then let go until the heads have settled.
-
-    The rate rises over ``warmup`` steps, stays at its peak for at least ``hold`` and at most ``hold_at_most`` steps,
-    and falls to 0 over ``decay`` steps. Holding ends early once the task is learned (:class:`Learned`). While the rate
-    is held, layers that nothing depends on keep moving; as it falls, every head comes to rest.
-    """
+    """Learning rate and length: it rises over ``warmup`` steps, stays for ``hold``, and falls linearly to 0."""
 
     peak: float
     warmup: int
-    hold: int
-    hold_at_most: int
-    decay: int
+    steps: int
+    """Of the whole run."""
+    hold: int = 0
 
     def __post_init__(self) -> None:
-        if not self.peak > 0:
-            raise WhatwhereError(f"the learning rate must be above 0, not {self.peak}.")
-        if min(self.warmup, self.hold, self.decay) < 0 or self.hold_at_most < self.hold or self.longest < 1:
+        if not 0 < self.peak < math.inf:
+            raise WhatwhereError(f"expected a learning rate above 0, got {self.peak}.")
+        if min(self.warmup, self.hold) < 0 or self.steps < 1 or self.warmup + self.hold > self.steps:
             raise WhatwhereError(
-                "a schedule needs warmup, hold and decay of 0 or more steps and hold_at_most of at least hold, "
-                f"one step in all; it has {self.warmup}, {self.hold}, {self.decay} and {self.hold_at_most}."
+                "expected warmup and hold of 0 or more steps that fit into steps, "
+                f"got warmup {self.warmup}, hold {self.hold}, steps {self.steps}."
             )
 
-    @property
-    def longest(self) -> int:
-        """The number of steps if the task is never learned."""
-        return self.warmup + self.hold_at_most + self.decay
-
-    def end(self, decay_from: int | None) -> int:
-        """The last step, as far as is known: ``decay_from`` is the last step at the peak, None while it is held."""
-        return self.longest if decay_from is None else decay_from + self.decay
-
-    def rate(self, step: int, decay_from: int | None) -> float:
-        """The learning rate of a step (from 1).
-
-        Args:
-            step: the step.
-            decay_from: the last step at the peak, once known.
-        """
+    def rate(self, step: int) -> float:
+        """The learning rate of a step (from 1)."""
         if step <= self.warmup:
             return self.peak * step / self.warmup
-        if decay_from is None or step <= decay_from:
-            return self.peak
-        return self.peak * (1 - (step - decay_from - 1) / self.decay)
+        held = self.warmup + self.hold
+        return self.peak * min(1.0, (self.steps + 1 - step) / (self.steps - held)) if step > held else self.peak
 
-
-@dataclass(frozen=True)
-class Learned:
-    """When a run has learned its task."""
-
-    accuracy: float = 0.99
-    """Every hop class must reach this on the validation sequences ..."""
-    evaluations: int = 3
-    """... this many times in a row."""
+    def phase(self, step: int) -> str:
+        """``warm-up``, ``hold`` or ``decay``."""
+        return "warm-up" if step <= self.warmup else "hold" if step <= self.warmup + self.hold else "decay"
 
 
 @dataclass(frozen=True)
@@ -88,7 +63,6 @@ class TrainingConfig:
     betas: tuple[float, float] = (0.95, 0.999)
     clip: float = 1.0
     """The largest norm of a gradient."""
-    learned: Learned = field(default_factory=Learned)
     spacing: int = 40
     """Steps between two checkpoints."""
     validation: int = 400
@@ -140,15 +114,13 @@ class TrainingConfig:
         parts: dict[str, Callable[[Any], object]] = {
             "task": task_from_dict,
             "model": ModelConfig.from_dict,
-            "schedule": lambda found: from_json(Schedule, found, "the run's schedule"),
-            "learned": lambda found: from_json(Learned, found, "the run's criterion of having learned"),
+            "schedule": lambda found: parse(Schedule, found, "the run's schedule"),
         }
         given = content if isinstance(content, Mapping) else {}
         ready = {name: make(given[name]) for name, make in parts.items() if name in given}
-        return from_json(cls, content, "the run's configuration", **ready)
+        return parse(cls, content, "the run's configuration", **ready)
 
 
 def is_checkpoint(config: TrainingConfig, step: int) -> bool:
-    """Whether the model of a step is kept: every ``spacing`` steps, where the longest hold ends, and at the end."""
-    schedule = config.schedule
-    return step % config.spacing == 0 or step in (schedule.warmup + schedule.hold_at_most, schedule.longest)
+    """Whether the model of a step is kept: every ``spacing`` steps, and at the end."""
+    return step % config.spacing == 0 or step == config.schedule.steps

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.store.storage import read_json, write_json
 from whatwhere.tasks.batch import Batch
-from whatwhere.training.run import Run
+from whatwhere.training.run import Run, TestAccuracy
 
 
 def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
@@ -24,20 +21,15 @@ def mean_accuracy(by_hop: list[float]) -> float:
     return float(np.mean(by_hop))
 
 
-def measure_on_test_split(run: Run) -> dict[str, Any]:
-    """Accuracy of a run's last model on its full test split, kept as ``RUN/test.json`` (read from there if current)."""
+def measure_on_test_split(run: Run) -> list[TestAccuracy]:
+    """Accuracy of a run's last model on its full test split, kept as ``RUN/test.csv`` (read from there if current)."""
+    if known := run.test():
+        return known
     config, step = run.config, run.steps()[-1]
-    path = run.directory / "test.json"
-    if path.is_file():
-        known = read_json(path, "the run's test result", run.owner)
-        if known.get("step") == step:
-            return known
     test = config.task.split("test", config.dataset_size, config.seed)
-    result = {
-        "step": step,
-        "accuracy_by_hop": accuracy_by_hop(run.load(step), test, config.task.max_hops),
-        "sequences": len(test),
-        "seconds": run.metrics()[-1]["seconds"],
-    }
-    write_json(path, result, run.owner)
-    return result
+    by_hop = accuracy_by_hop(run.load(step), test, config.task.max_hops)
+    rows = [
+        TestAccuracy(step, hop, accuracy, int((test.hops == hop).sum())) for hop, accuracy in enumerate(by_hop, start=1)
+    ]
+    run.write_test(rows)
+    return rows

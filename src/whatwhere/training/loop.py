@@ -41,7 +41,7 @@ class Progress:
     """What an observer is told after each step."""
 
     step: int
-    longest: int
+    steps: int
     loss: float
     rate: float
     sequences_per_second: float
@@ -62,10 +62,6 @@ class Counters:
 
     seconds: float = 0.0
     """Time spent in training steps, over all sittings."""
-    held: int = 0
-    """Evaluations in a row at which every hop class was learned."""
-    decay_from: int | None = None
-    """The last step at the peak rate, once known."""
     loss_sum: float = 0.0
     loss_steps: int = 0
 
@@ -132,9 +128,9 @@ class _Training:
             self._save()
         saved = began = last = time.perf_counter()
         at_start = self.step
-        while self.step < self._end():
+        while self.step < schedule.steps:
             self.step += 1
-            rate = schedule.rate(self.step, self.counters.decay_from)
+            rate = schedule.rate(self.step)
             loss, stops = self.processes.add([self._step(rate), stopping()])
             self._check(loss, rate)
             self.counters.loss_sum += loss
@@ -142,7 +138,7 @@ class _Training:
             now = time.perf_counter()
             self.counters.seconds += now - last
             last = now
-            evaluated = is_checkpoint(config, self.step) or self.step == self._end()
+            evaluated = is_checkpoint(config, self.step)
             if evaluated:
                 by_hop = self._evaluate(self.counters.loss_sum / self.counters.loss_steps, rate)
                 self.counters.loss_sum, self.counters.loss_steps = 0.0, 0
@@ -151,22 +147,13 @@ class _Training:
                 saved = time.perf_counter()
             observer(
                 Progress(
-                    self.step, self._end(), loss, rate, (self.step - at_start) * config.batch / (now - began),
-                    self.counters.seconds, self._phase(), by_hop, evaluated,
+                    self.step, schedule.steps, loss, rate, (self.step - at_start) * config.batch / (now - began),
+                    self.counters.seconds, schedule.phase(self.step), by_hop, evaluated,
                 )
             )  # fmt: skip
-            if stops and self.step < self._end():
+            if stops and self.step < schedule.steps:
                 raise Interrupted(self.step)
         return self.model
-
-    def _end(self) -> int:
-        """The last step as far as is known."""
-        return self.config.schedule.end(self.counters.decay_from)
-
-    def _phase(self) -> str:
-        if self.step < self.config.schedule.warmup:
-            return "warm-up"
-        return "decay" if self.counters.decay_from is not None and self.step > self.counters.decay_from else "hold"
 
     def _step(self, rate: float) -> float:
         """One step of AdamW on one batch; returns the loss, as far as it is this process's."""
@@ -203,26 +190,19 @@ class _Training:
         return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
 
     def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Measures, decides whether the task is learned, keeps the model; all processes learn of it from the first."""
-        by_hop, self.counters = self.processes.share(lambda: (self._measure(loss, rate), self.counters))
-        return by_hop
+        """Measures and keeps the model; all processes learn of it from the first."""
+        return self.processes.share(lambda: self._measure(loss, rate))
 
     def _measure(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Measures, decides whether the task is learned, keeps the model and the line of the metrics."""
+        """Measures, keeps the model and the line of the metrics."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
-        counters, schedule, learned = self.counters, self.config.schedule, self.config.learned
-        counters.held = counters.held + 1 if min(by_hop) >= learned.accuracy else 0
-        held_long = self.step >= schedule.warmup + schedule.hold and counters.held >= learned.evaluations
-        out_of_time = self.step >= schedule.warmup + schedule.hold_at_most
-        if counters.decay_from is None and (held_long or out_of_time):
-            counters.decay_from = self.step
         self.rows.append(
             {
                 "step": float(self.step),
                 "sequences": float(self.step * self.config.batch),
                 "loss": loss,
                 "lr": rate,
-                "seconds": counters.seconds,
+                "seconds": self.counters.seconds,
                 **{f"accuracy_hop{hop}": value for hop, value in enumerate(by_hop, start=1)},
                 "accuracy": mean_accuracy(by_hop),
             }

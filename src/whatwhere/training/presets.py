@@ -23,15 +23,15 @@ def paper(task: Task) -> TrainingConfig:
         task=task,
         model=ModelConfig(vocab_size=task.vocab_size),
         preset="paper",
-        schedule=Schedule(peak=1e-4, warmup=750, hold=0, hold_at_most=0, decay=19_500),
+        schedule=Schedule(peak=1e-4, warmup=750, steps=20_250),
         precision=fast_precision("cpu"),
         threads=cores(),
     )
 
 
 SHORT = {
-    "number": Schedule(peak=2.5e-4, warmup=400, hold=0, hold_at_most=0, decay=3100),
-    "letter": Schedule(peak=5e-4, warmup=150, hold=0, hold_at_most=0, decay=2350),
+    "number": Schedule(peak=2.5e-4, warmup=400, steps=3500),
+    "letter": Schedule(peak=5e-4, warmup=150, steps=2500),
 }
 
 
@@ -46,7 +46,7 @@ def smoke(task: Task) -> TrainingConfig:
         short(task),
         preset="smoke",
         model=ModelConfig(vocab_size=task.vocab_size, layers=2, d_model=32, d_mlp=64),
-        schedule=Schedule(peak=1e-3, warmup=4, hold=16, hold_at_most=16, decay=4),
+        schedule=Schedule(peak=1e-3, warmup=4, steps=24, hold=16),
         precision="float32",
         dataset_size=1600,
         batch=16,
@@ -69,7 +69,7 @@ def preset(name: str, task: Task) -> TrainingConfig:
         WhatwhereError: there is none.
     """
     if name not in PRESETS:
-        raise WhatwhereError(f"a preset ({', '.join(PRESETS)}) was expected, and {name!r} arrived.")
+        raise WhatwhereError(f"expected a preset of {', '.join(PRESETS)}, got {name!r}.")
     return PRESETS[name](task)
 
 

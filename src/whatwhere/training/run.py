@@ -1,19 +1,21 @@
-"""A run is a directory that a person can read (DESIGN, section 6), and from which training goes on bit for bit.
+"""A run directory: how a model is trained, how it went, its checkpoints, and what is needed to go on.
 
-    RUN/config.json        everything needed to repeat it, with versions and the revision of the code
-    RUN/metrics.csv        one line per checkpoint
-    RUN/checkpoints/       step-00000500.safetensors, each a model of its own
-    RUN/resume/            the two latest states: weights, optimiser, counters
+    config.json      the recipe and the environment
+    metrics.csv      the learning curves, a line per checkpoint
+    test.csv         accuracy on the test split, once it has been measured
+    checkpoints/     step-00000040.safetensors ...
+    resume/          the two latest states
+    manifest.json    the checksums of the first three (:mod:`whatwhere.store.manifest`)
 
-Every file is bound to its run (the configuration decides all of them) and each model and state to its step. A damaged
-state is passed over for the one before it; so is a damaged last model, unless the state of its step still has it.
+Studies of a run keep their results in folders of their own beside these.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,22 +28,19 @@ from whatwhere.machine import memory
 from whatwhere.model.checkpoint import load_model, save_model, set_weights
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import kernels
-from whatwhere.store import lock, seal
-from whatwhere.store.storage import (
-    load_tensors,
-    read_csv,
-    read_json,
-    remove_file,
-    save_tensors,
-    write_csv,
-    write_json,
-)
+from whatwhere.store import locks
+from whatwhere.store.documents import read_json
+from whatwhere.store.files import remove_file
+from whatwhere.store.manifest import Manifest, fingerprint
+from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
+from whatwhere.store.tensors import load_tensors, save_tensors
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 
 _STATES_KEPT = 2
 _TRAIN = "train"
+CONFIG, METRICS, TEST = "config.json", "metrics.csv", "test.csv"
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,19 @@ class State:
 
     step: int
     arrays: dict[str, np.ndarray]
-    """Weights (``model.``), moments (``adam.``) and the latest attention (``attention``)."""
+    """Weights (``model.``) and moments (``adam.``)."""
     counters: dict[str, Any]
-    """Small facts: seconds so far, evaluations at which all was learned, where decay began."""
+    """Small facts: seconds so far, the losses since the last evaluation."""
+
+
+@dataclass(frozen=True)
+class TestAccuracy:
+    """Accuracy of the last model on one hop class of the test split."""
+
+    step: int
+    hop: int
+    accuracy: float
+    sequences: int
 
 
 class Run:
@@ -64,58 +73,51 @@ class Run:
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
+        self.manifest = Manifest(self.directory)
+        self._config: TrainingConfig | None = None
 
     @property
     def exists(self) -> bool:
         """Whether a run was begun here."""
-        return self._config_path.is_file()
-
-    @property
-    def _config_path(self) -> Path:
-        return self.directory / "config.json"
-
-    @property
-    def metrics_path(self) -> Path:
-        """The learning curves."""
-        return self.directory / "metrics.csv"
-
-    @property
-    def scores_path(self) -> Path:
-        """The scores of every checkpoint, once ``whatwhere score`` has run."""
-        return self.directory / "scores.csv"
+        return (self.directory / CONFIG).is_file()
 
     @property
     def config(self) -> TrainingConfig:
-        """How it is trained.
+        """How it is trained; read once.
 
         Raises:
             WhatwhereError: there is no run here, or its configuration is damaged.
         """
-        return TrainingConfig.from_dict(self._training())
+        if self._config is None:
+            self._config = TrainingConfig.from_dict(self.about().get("training"))
+        return self._config
+
+    def about(self) -> dict[str, Any]:
+        """What ``config.json`` holds: the recipe, the environment, and where the model came from.
+
+        Raises:
+            WhatwhereError: there is no run here, or the file is damaged.
+        """
+        self.require()
+        self.manifest.get(CONFIG, "the run's configuration")
+        return read_json(self.directory / CONFIG, "the run's configuration")
 
     @property
     def owner(self) -> str:
-        """What the files of this run are sealed with: a name for its configuration."""
-        return seal.owner(self._training())
-
-    def _training(self) -> dict[str, Any]:
-        self.require()
-        content = read_json(self._config_path, "the run's configuration")
-        if "training" not in content or not isinstance(content["training"], dict):
-            raise WhatwhereError(f"{self._config_path} has no part 'training'; it is not a run's configuration.")
-        return content["training"]
+        """A name for its configuration; checkpoints and states carry it."""
+        return fingerprint(self.config.to_dict())
 
     @contextmanager
-    def held(self, what: str) -> Iterator[None]:
-        """Keeps other processes from doing the same work (``train``, ``score``) on this run.
+    def held(self, work: str) -> Iterator[None]:
+        """Keeps other processes from doing the same work on this run.
 
         Raises:
-            WhatwhereError: one does already.
+            WhatwhereError: one does already, or memory does not suffice to train.
         """
         self.require()
-        if what == _TRAIN:
+        if work == _TRAIN:
             _require_memory(self.config)
-        with lock.only_one(self.directory, what):
+        with locks.hold(self.directory, work):
             yield
 
     def require(self) -> None:
@@ -126,8 +128,13 @@ class Run:
         """
         if not self.exists:
             raise WhatwhereError(
-                f"a run directory (one with a config.json) was expected, and {self.directory} is not one. "
+                f"expected a run directory (one with a {CONFIG}), got {self.directory}. "
                 "Make one with: whatwhere train number --out RUN"
+            )
+        if not self.manifest.exists:
+            raise WhatwhereError(
+                f"{self.directory} has a {CONFIG} and no manifest.json: it was made by whatwhere 0.1, which this version "
+                "does not read, or it was damaged. Train it anew in another directory."
             )
 
     @property
@@ -135,8 +142,12 @@ class Run:
         """What it is trained on."""
         return self.config.task
 
-    def create(self, config: TrainingConfig) -> None:
+    def create(self, config: TrainingConfig, origin: dict[str, Any] | None = None) -> None:
         """Begins a run.
+
+        Args:
+            config: the recipe.
+            origin: where the model came from, if it was not trained here (kept in ``config.json``).
 
         Raises:
             WhatwhereError: there is something here already.
@@ -148,21 +159,23 @@ class Run:
         if self.directory.exists() and (not self.directory.is_dir() or self._contents()):
             raise WhatwhereError(f"{self.directory} exists and is not empty; choose a new directory for the run.")
         _require_memory(config)
-        with lock.only_one(self.directory, _TRAIN):
+        with locks.hold(self.directory, _TRAIN):
             if self._contents():
                 raise WhatwhereError(f"{self.directory} was taken by another process a moment ago; choose another.")
             made_with = {**environment(), "kernels": kernels().library is not None}
-            write_json(self._config_path, {"training": config.to_dict(), "environment": made_with})
+            content = {"training": config.to_dict(), "environment": made_with, **(origin or {})}
+            self.manifest.begin("run", config.decisive(), {})
+            self.manifest.put(CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
     def _contents(self) -> list[str]:
         """What is in the directory, but for locks."""
-        return [path.name for path in self.directory.iterdir() if path.suffix != lock.SUFFIX]
+        return [path.name for path in self.directory.iterdir() if not path.name.startswith(".")]
 
     @property
     def ended(self) -> bool:
         """Whether training has reached its last step."""
         state, _ = self.latest_state()
-        return state is not None and state.step >= self.config.schedule.end(state.counters["decay_from"])
+        return state is not None and state.step >= self.config.schedule.steps
 
     def steps(self) -> list[int]:
         """The steps whose checkpoints are there, in order."""
@@ -224,17 +237,34 @@ class Run:
         save_model(self.checkpoint_path(step), model, {"step": step, "run": self.owner})
 
     def metrics(self) -> list[dict[str, float]]:
-        """The learning curves, a line per checkpoint."""
-        rows = read_csv(self.metrics_path, "the run's metrics", ["step", "loss", "accuracy"], self.owner)
-        try:
-            return [{key: float(value or "nan") for key, value in row.items()} for row in rows]
-        except ValueError as error:
-            raise WhatwhereError(f"{self.metrics_path} is damaged: {error}.") from error
+        """The learning curves, a line per checkpoint; none before the first."""
+        import pandas as pd
 
-    def write_metrics(self, rows: list[dict[str, float]]) -> None:
+        if not self.manifest.has(METRICS):
+            return []
+        content = self.manifest.get(METRICS, "the run's metrics")
+        try:
+            return pd.read_csv(io.BytesIO(content), dtype="float64").to_dict("records")  # pyright: ignore[reportReturnType]
+        except ValueError as error:
+            raise WhatwhereError(f"{self.directory / METRICS} is damaged: {error}.") from error
+
+    def write_metrics(self, rows: Sequence[dict[str, float]]) -> None:
         """Replaces the learning curves."""
-        columns = list(rows[0])
-        write_csv(self.metrics_path, columns, [[row[column] for column in columns] for row in rows], self.owner)
+        import pandas as pd
+
+        self.manifest.put(METRICS, write_csv(pd.DataFrame(rows)))
+
+    def test(self) -> list[TestAccuracy]:
+        """Accuracy of the last model on the test split; none if it was not measured, or of an earlier model."""
+        if not self.manifest.has(TEST):
+            return []
+        content = self.manifest.get(TEST, "the run's test result")
+        rows = from_frame(TestAccuracy, read_csv(TestAccuracy, content, f"the test result at {self.directory / TEST}"))
+        return rows if rows and rows[0].step == self.steps()[-1] else []
+
+    def write_test(self, rows: Sequence[TestAccuracy]) -> None:
+        """Keeps the accuracy on the test split."""
+        self.manifest.put(TEST, write_csv(to_frame(TestAccuracy, rows)))
 
     def save_state(self, state: State) -> None:
         """Keeps what is needed to go on, and drops all but the two latest."""

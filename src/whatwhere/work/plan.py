@@ -1,46 +1,45 @@
-"""What is reproduced, and with how many inputs."""
+"""What is reproduced: which models, with which seeds, and the jobs that make it.
+
+    DIR/number, DIR/letter         a run each, with a folder for each study
+    DIR/letter-control             the letter task on leak-free data (preset paper, or --control)
+    DIR/seeds/SEED/number ...      further seeds
+    DIR/theorems                   studies that need no model
+    DIR/figures, claims.*, timing.csv, report.html
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine.device import choose_device
-from whatwhere.studies.length.measure import LengthPlan
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies.study import Study
 from whatwhere.tasks import make_task
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.presets import preset as preset_named
+from whatwhere.work.executor import Job
+from whatwhere.zoo.load import SHIPPED
 
-TASKS = ("number", "letter")
-LENGTHS = (25, 33, 49, 65, 97, 145, 325, 850)
-"""Up to the longest that the paper names."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many inputs each analysis takes: fewer than the commands take by default, for the sake of time."""
-
-    score: int = 256
-    mechanism: int = 600
-    geometry: int = 256
-    length: LengthPlan = field(
-        default_factory=lambda: LengthPlan(600, lengths=LENGTHS, varied_lengths=(33, 65, 145, 325))
-    )
-
-
-SMOKE = Sizes(score=16, mechanism=400, geometry=16, length=LengthPlan(16, lengths=(33,), varied_lengths=(33,)))
+ARMS = {"number": {"name": "number"}, "letter": {"name": "letter"}}
+CONTROL = {"letter-control": {"name": "letter", "generator": "decoy"}}
+"""The tasks of each run, by the name of its folder."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is reproduced."""
 
-    preset: str = "laptop"
+    preset: str = "short"
     """Of the trainings; ``smoke`` takes few inputs everywhere."""
     seed: int = 0
     """Of the first training of each task."""
     seeds: int = 1
     """Trainings of each task, with seeds that count up from the first."""
+    control: bool = False
+    """Train the letter task on leak-free data as well."""
     from_zoo: bool = False
     """Take the shipped models and their histories instead of training."""
     threads: int = 1
@@ -48,31 +47,92 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
-            raise WhatwhereError(f"one seed or more was expected, and {self.seeds} arrived.")
+            raise WhatwhereError(f"expected one seed or more, got {self.seeds}.")
         if self.from_zoo and (self.seed, self.seeds) != (0, 1):
             raise WhatwhereError(
-                f"the shipped models have the seed 0 only, and {self.seeds} from {self.seed} on were asked for. "
-                "Leave --from-zoo out to train others."
+                f"--from-zoo takes the shipped models: expected no --seed and --seeds, got seed {self.seed} and "
+                f"{self.seeds} seeds. Leave --from-zoo out to train others."
             )
+        preset_named(self.preset, make_task("number"))
 
     @property
     def baseline(self) -> str:
         """The name under which it is recorded which claims held."""
         return "zoo" if self.from_zoo and self.preset != "smoke" else self.preset
 
-    @property
-    def sizes(self) -> Sizes:
-        """How many inputs each analysis takes."""
-        return SMOKE if self.preset == "smoke" else Sizes()
+    def decisive(self) -> dict[str, object]:
+        """What a directory is bound to; seeds and the control may be added later."""
+        return {"preset": self.preset, "seed": self.seed, "from_zoo": self.from_zoo}
 
-    def configs(self, seed: int) -> dict[str, TrainingConfig]:
-        """How each task is trained.
+    def runs(self) -> Iterator[PlannedRun]:
+        """Every run, the first seed first."""
+        if self.from_zoo:
+            for name in SHIPPED:
+                yield PlannedRun(name, None, name)
+            return
+        for seed in range(self.seed, self.seed + self.seeds):
+            for name, task in (ARMS | CONTROL if self.control else ARMS).items():
+                base = preset_named(self.preset, make_task(**task))
+                config = replace(base, seed=seed, device=choose_device("auto"), threads=self.threads)
+                place = name if seed == self.seed else f"seeds/{seed}/{name}"
+                yield PlannedRun(place, config, f"{name}{'' if seed == self.seed else f'-{seed}'}")
 
-        Raises:
-            WhatwhereError: there is no such preset.
-        """
-        device = choose_device("auto")
-        return {
-            task: replace(preset_named(self.preset, make_task(task)), seed=seed, device=device, threads=self.threads)
-            for task in TASKS
-        }
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a reproduction."""
+
+    place: str
+    """Its folder below the directory of the reproduction."""
+    config: TrainingConfig | None
+    """None for a shipped model."""
+    label: str
+    """``number``, ``letter-11``: part of the names of its jobs."""
+
+
+def jobs_of(plan: Plan, directory: Path) -> list[Job]:
+    """All jobs: trainings first, then the studies."""
+    made: list[Job] = []
+    studies: list[Job] = []
+    asked = [study_named(name) for name in STUDIES]
+    for run in plan.runs():
+        place = str(directory / run.place)
+        if run.config is None:
+            model = Job(f"zoo-{run.label}", f"{run.label} model taken", "whatwhere.work.jobs:take_shipped",
+                        {"directory": place, "name": run.label})  # fmt: skip
+        else:
+            model = Job(f"train-{run.label}", f"{run.label} model trained", "whatwhere.work.jobs:train_run",
+                        {"directory": place, "config": run.config.to_dict()}, gpu=run.config.device == "cuda")  # fmt: skip
+        made.append(model)
+        studies += [
+            _study_job(plan, study, place, f"{place}/{study.name}", f"{study.name}-{run.label}", (model.name,))
+            for study in asked
+            if study.subject.part == "run"
+        ]
+    once = [
+        _study_job(plan, study, None, str(directory / study.name), study.name, ())
+        for study in asked
+        if study.subject.part == "once"
+    ]
+    return [*made, *once, *studies]
+
+
+def _study_job(
+    plan: Plan, study: Study, source: str | None, directory: str, name: str, needs: tuple[str, ...]
+) -> Job:
+    settings = dict(study.smoke) if plan.preset == "smoke" else {}
+    arguments = {"study": study.name, "source": source, "directory": directory, "settings": settings}
+    return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", arguments, needs)
+
+
+def choose(jobs: list[Job], names: list[str]) -> list[Job]:
+    """The jobs of these names or groups (``train``, ``length-number``); all if there are none.
+
+    Raises:
+        WhatwhereError: there is no such job.
+    """
+    known = {name for job in jobs for name in (job.name, job.group)}
+    for name in names:
+        if name not in known:
+            raise WhatwhereError(f"--only: expected a job or a group of {', '.join(sorted(known))}, got {name!r}.")
+    return [job for job in jobs if not names or {job.name, job.group} & set(names)]

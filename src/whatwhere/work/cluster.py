@@ -1,0 +1,70 @@
+"""A Ray cluster as an executor: jobs become tasks, a core each (and a GPU, if a job trains on one)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from typing import Any
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.studies.study import no_progress
+from whatwhere.work.executor import Job, Outcome, attempt
+
+NODE_RETRIES = 5
+"""How often Ray itself begins a job anew because the node that did it is gone."""
+
+
+class RayCluster:
+    """See :class:`~whatwhere.work.executor.Executor`; directories must be addresses or paths that all nodes see.
+
+    Args:
+        address: of the cluster (``HOST:PORT``, ``ray://HOST:PORT``, ``auto``), or ``local`` to begin one here.
+
+    Raises:
+        WhatwhereError: Ray is not installed, or there is no such cluster.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtraError("ray", "scale", "to run jobs on a cluster") from error
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that begins here reports to nobody
+        self._ray = ray
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        except Exception as error:  # Ray has many: ConnectionError, ValueError, RuntimeError ...
+            raise WhatwhereError(
+                f"expected a Ray cluster at {address!r}, got {error}. "
+                "Give the address that `ray start --head` printed, or local."
+            ) from error
+        self._tasks: dict[Any, Job] = {}
+
+    @property
+    def room(self) -> float:
+        """Ray queues by itself."""
+        return math.inf
+
+    def begin(self, job: Job) -> None:
+        """Hands a job to the cluster."""
+        task = self._ray.remote(attempt).options(
+            num_cpus=1, num_gpus=int(job.gpu), max_retries=NODE_RETRIES, name=job.name
+        )
+        self._tasks[task.remote(job, no_progress)] = job
+
+    def next(self) -> Outcome:
+        """Waits for the first task that ends."""
+        (done, *_), _ = self._ray.wait(list(self._tasks), num_returns=1)
+        job = self._tasks.pop(done)
+        try:
+            return self._ray.get(done)
+        except self._ray.exceptions.RayError as error:
+            return Outcome(job.name, problem=f"Ray: {str(error).strip().splitlines()[0]}")
+
+    def stop(self) -> None:
+        """Cancels what is left, and leaves the cluster."""
+        for task in self._tasks:
+            self._ray.cancel(task, force=True)
+        self._tasks.clear()
+        self._ray.shutdown()

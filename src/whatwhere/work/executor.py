@@ -1,0 +1,189 @@
+"""Jobs and those who do them: this process, worker processes of this machine, or a Ray cluster.
+
+A job names a function and its arguments, so that any process on any machine can do it. Whatever a job leaves on disk is
+whole and says whether it is up to date; so a job that was stopped or killed is simply done again, and goes on from there.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.study import resolve
+
+JobProgress = Callable[[str, str, int, int], None]
+"""Told the job, what it is doing, how much of that is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work."""
+
+    name: str
+    title: str
+    """What it does, for people."""
+    call: str
+    """``module:function``, called with ``progress`` and the arguments."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """What JSON can hold."""
+    needs: tuple[str, ...] = ()
+    """The jobs that must be done before it."""
+    gpu: bool = False
+
+    @property
+    def group(self) -> str:
+        """``train`` for ``train-number``: jobs that can be chosen together."""
+        return self.name.partition("-")[0]
+
+    def do(self, progress: Callable[[str, int, int], None]) -> Any:
+        """Does the work in this process."""
+        return resolve(self.call)(progress=progress, **self.arguments)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended."""
+
+    job: str
+    result: Any = None
+    problem: str = ""
+    """What went wrong; empty if nothing did."""
+    defect: bool = False
+    """Whether it is a defect of ours rather than a user's mistake."""
+
+
+def attempt(job: Job, progress: Callable[[str, int, int], None]) -> Outcome:
+    """Does a job and reports how it ended; a stop request passes through."""
+    try:
+        return Outcome(job.name, job.do(progress))
+    except WhatwhereError as error:
+        return Outcome(job.name, problem=str(error))
+    except Exception:
+        return Outcome(job.name, problem=traceback.format_exc(), defect=True)
+
+
+class Executor(Protocol):
+    """Does jobs, some of them at a time."""
+
+    @property
+    def room(self) -> float:
+        """How many more jobs can begin now."""
+        ...
+
+    def begin(self, job: Job) -> None:
+        """Takes on a job."""
+        ...
+
+    def next(self) -> Outcome:
+        """Waits until a job ends."""
+        ...
+
+    def stop(self) -> None:
+        """Ends all work; trainings save their state first."""
+        ...
+
+
+class ThisProcess:
+    """One job after the other, here.
+
+    Args:
+        progress: told how far the job is.
+    """
+
+    def __init__(self, progress: JobProgress = lambda _job, _what, _done, _total: None) -> None:
+        self._progress = progress
+        self._job: Job | None = None
+
+    @property
+    def room(self) -> float:
+        """One job at a time."""
+        return 0 if self._job is not None else 1
+
+    def begin(self, job: Job) -> None:
+        """Takes on a job."""
+        self._job = job
+
+    def next(self) -> Outcome:
+        """Does it."""
+        job = self._job
+        assert job is not None, "no job was begun"
+        self._job = None
+        return attempt(job, lambda what, done, total: self._progress(job.name, what, done, total))
+
+    def stop(self) -> None:
+        """Nothing is left to end."""
+
+
+Event = Literal["begun", "done", "again", "failed", "skipped"]
+Observer = Callable[[Job, Event, Any], None]
+"""Told of a job that begins, is done (with its result), is tried again or has failed (why), or lost what it needs."""
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    executor: Executor,
+    observer: Observer = lambda _job, _event, _about: None,
+    *,
+    retries: int = 0,
+    go_on: bool = False,
+) -> dict[str, Any]:
+    """Does jobs, each after all that it needs.
+
+    Args:
+        jobs: in the order in which they should begin; what a job needs and is not among them counts as done.
+        executor: who does them.
+        observer: told of each.
+        retries: how often a failed job is tried again.
+        go_on: whether other jobs go on when one has failed; otherwise its error is raised.
+
+    Returns:
+        The result of each job that was done.
+
+    Raises:
+        WhatwhereError: a job failed and ``go_on`` is not set.
+        RuntimeError: a job failed through a defect of ours.
+    """
+    waiting = deque(jobs)
+    known = {job.name: job for job in jobs}
+    tries: dict[str, int] = dict.fromkeys(known, 0)
+    results: dict[str, Any] = {}
+    failed: set[str] = set()
+    running: set[str] = set()
+    while waiting or running:
+        for job in list(waiting):
+            if executor.room < 1:
+                break
+            needed = set(job.needs) & known.keys()
+            if needed & failed:
+                waiting.remove(job)
+                failed.add(job.name)
+                observer(job, "skipped", f"{sorted(needed & failed)[0]} failed")
+            elif needed <= results.keys():
+                waiting.remove(job)
+                running.add(job.name)
+                tries[job.name] += 1
+                observer(job, "begun", None)
+                executor.begin(job)
+        if not running:
+            break
+        outcome = executor.next()
+        job = known[outcome.job]
+        running.discard(job.name)
+        if not outcome.problem:
+            results[job.name] = outcome.result
+            observer(job, "done", outcome.result)
+        elif tries[job.name] <= retries:
+            waiting.append(job)
+            observer(job, "again", outcome.problem)
+        elif go_on:
+            failed.add(job.name)
+            observer(job, "failed", outcome.problem)
+        elif outcome.defect:
+            raise RuntimeError(f"{job.name} failed:\n{outcome.problem}")
+        else:
+            raise WhatwhereError(outcome.problem)
+    return results

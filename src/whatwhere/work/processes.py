@@ -1,0 +1,144 @@
+"""Worker processes of this machine.
+
+Two single-threaded trainings in parallel use two cores better than one training with two threads, and so does every
+study. A worker ends with the process that started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from whatwhere.training.interrupt import Interrupted
+from whatwhere.work.executor import Job, JobProgress, Outcome, attempt
+
+_PATIENCE = 60.0
+"""Seconds that a worker gets to save what it has when it is asked to stop."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    pipe: Any
+    job: Job | None = None
+
+
+class WorkerProcesses:
+    """An executor of processes; see :class:`~whatwhere.work.executor.Executor`.
+
+    Args:
+        count: the number of processes.
+        threads: CPU threads of each.
+        progress: told how far each job is.
+    """
+
+    def __init__(
+        self, count: int, threads: int = 1, progress: JobProgress = lambda _job, _what, _done, _total: None
+    ) -> None:
+        self._count, self._threads, self._progress = count, threads, progress
+        self._workers: list[_Worker] = []
+
+    @property
+    def room(self) -> float:
+        """One job for each process."""
+        return self._count - sum(worker.job is not None for worker in self._workers)
+
+    def begin(self, job: Job) -> None:
+        """Gives a job to a process that has none."""
+        self._workers = [worker for worker in self._workers if worker.job or worker.process.is_alive()]
+        worker = next((idle for idle in self._workers if idle.job is None), None) or self._start()
+        worker.job = job
+        with suppress(OSError):  # if it ends just now, the outcome will tell
+            worker.pipe.send(job)
+
+    def next(self) -> Outcome:
+        """Waits for a job or a process to end, and passes progress on."""
+        while True:
+            for ready in wait([worker.pipe for worker in self._workers if worker.job is not None]):
+                worker = next(worker for worker in self._workers if worker.pipe is ready)
+                job = worker.job
+                assert job is not None
+                try:
+                    message = worker.pipe.recv()
+                except (EOFError, OSError):
+                    worker.process.join()
+                    self._workers.remove(worker)
+                    return Outcome(
+                        job.name,
+                        problem=f"the process of {job.name} was killed or memory ran out (exit code "
+                        f"{worker.process.exitcode}). What it had written is whole; the same command goes on.",
+                    )
+                if isinstance(message, Outcome):
+                    worker.job = None
+                    return message
+                if isinstance(message, BaseException):  # a stop request that reached the worker
+                    raise message
+                self._progress(job.name, *message)
+
+    def stop(self) -> None:
+        """Ends all workers; one in the middle of a job may save what it has."""
+        for worker in self._workers:
+            worker.pipe.close()
+            if worker.job is not None:
+                worker.process.terminate()
+        until = time.monotonic() + _PATIENCE
+        for worker in self._workers:
+            worker.process.join(max(until - time.monotonic(), 0.0))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._workers.clear()
+
+    def _start(self) -> _Worker:
+        ours, theirs = _CONTEXT.Pipe()
+        process = _CONTEXT.Process(target=_serve, args=(self._threads, theirs), daemon=True)
+        before = {name: os.environ.get(name) for name in _THREADS}
+        os.environ |= dict.fromkeys(_THREADS, str(self._threads))  # read once, when the libraries are loaded
+        try:
+            process.start()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
+        theirs.close()  # so that the end of the process is noticed here
+        self._workers.append(_Worker(process, ours))
+        return self._workers[-1]
+
+
+def _serve(threads: int, pipe: Any) -> None:
+    """The life of a worker: job after job, until nobody is there to give one."""
+    end_with_parent()
+    import torch
+
+    torch.set_num_threads(threads)
+    try:
+        while True:
+            job = pipe.recv()
+            try:
+                pipe.send(attempt(job, lambda *about: pipe.send(about)))
+            except (Interrupted, KeyboardInterrupt) as stopped:
+                pipe.send(stopped)
+    except (EOFError, OSError, KeyboardInterrupt):
+        return  # the work is over, or was stopped between two jobs
+
+
+def end_with_parent() -> None:
+    """Ends this process when the one that started it is gone: work that nobody watches must not go on."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "the process that began everything has no parent to end with"
+
+    def leave() -> None:
+        parent.join()
+        os._exit(1)  # like a kill: what is on disk is whole, and the same command goes on from it
+
+    threading.Thread(target=leave, daemon=True).start()

@@ -1,0 +1,139 @@
+"""Figures, claims and the page of what is on disk; nothing is measured here.
+
+A directory is a reproduction, a run, or any folder that holds the results of studies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.manifest import Manifest
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies.claim import Judged
+from whatwhere.studies.evidence import MODELS, evidence_of
+from whatwhere.studies.judging import judge, write_claims
+from whatwhere.studies.measuring import FIGURES, draw
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress, no_progress
+from whatwhere.training.run import Run
+
+
+@dataclass(frozen=True)
+class Place:
+    """One folder that holds the results of studies."""
+
+    path: Path
+    model: str | None
+    """``number``, ``letter``, ``letter-control``; None where no model is."""
+    seed: int | None = None
+    """None for the first seed."""
+
+    @property
+    def label(self) -> str:
+        """For names of files and figures."""
+        return "" if self.model is None else self.model + ("" if self.seed is None else f"-{self.seed}")
+
+    def results(self) -> Iterator[Results]:
+        """The results of every study that is there."""
+        for name in STUDIES:
+            if Manifest(self.path / name).exists:
+                yield Results.open(study_named(name), self.path / name, self.label or name)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was made."""
+
+    figures: list[Path] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    page: Path | None = None
+
+
+def places_in(directory: Path) -> list[Place]:
+    """Where results lie: the directory itself, its models, the models of further seeds."""
+    found = [Place(directory, Run(directory).task.name if Run(directory).exists else None)]
+    found += [Place(directory / model, model) for model in MODELS if (directory / model).is_dir()]
+    for seed in sorted(directory.glob("seeds/*")):
+        if seed.name.isdecimal():
+            found += [Place(seed / model, model, int(seed.name)) for model in MODELS if (seed / model).is_dir()]
+    return found
+
+
+def is_reproduction(directory: Path) -> bool:
+    """Whether a directory holds models with their results, rather than being a run itself."""
+    return not Run(directory).exists and any(place.model for place in places_in(directory))
+
+
+def draw_places(directory: Path, labels: Sequence[str] | None = None, progress: Progress = no_progress) -> list[Path]:
+    """Draws the figures that show one result each, into ``DIR/figures``.
+
+    Args:
+        directory: of the reproduction or run.
+        labels: only those of these models (``""``: those that need none); all of the first seed by default.
+        progress: told how far it is.
+    """
+    alone = not is_reproduction(directory)
+    chosen = [
+        results
+        for place in places_in(directory)
+        if (place.seed is None if labels is None else place.label in labels)
+        for results in place.results()
+    ]
+    written: list[Path] = []
+    for done, results in enumerate(chosen):
+        progress(f"drawing {results.study.name}", done, len(chosen))
+        suffix = "" if alone or results.name == results.study.name else f"-{results.name}"
+        written += draw({results.name: results}, directory / FIGURES, suffix=suffix)
+    return written
+
+
+def draw_together(directory: Path) -> list[Path]:
+    """Draws the figures that show several models, and those that show several seeds."""
+    written: list[Path] = []
+    for name in STUDIES:
+        found = {
+            place: results
+            for place in places_in(directory)
+            if place.model is not None
+            for results in place.results()
+            if results.study.name == name
+        }
+        first = {place.label: results for place, results in found.items() if place.seed is None}
+        every = {place.label: results for place, results in found.items()}
+        if first:
+            written += draw(first, directory / FIGURES, kind="models")
+        if len(every) > len(first):
+            written += draw(every, directory / FIGURES, kind="seeds")
+    return written
+
+
+def judge_directory(directory: Path) -> list[Judged]:
+    """Judges every claim on a reproduction."""
+    return judge(evidence_of(directory))
+
+
+def make_report(directory: Path, progress: Progress = no_progress) -> Report:
+    """Draws everything, judges the claims (of a reproduction) and writes the page.
+
+    Raises:
+        WhatwhereError: there is nothing to report on, or a table is damaged.
+    """
+    if not any(True for place in places_in(directory) for _ in place.results()):
+        raise WhatwhereError(
+            f"expected a reproduction, a run or the results of a study, got {directory} without results. "
+            f"Make them with: whatwhere reproduce --out {directory}"
+        )
+    figures = [*draw_places(directory, progress=progress), *draw_together(directory)]
+    judged: list[Judged] = []
+    if is_reproduction(directory):
+        progress("judging the claims", 0, 1)
+        judged = judge_directory(directory)
+        write_claims(directory, judged)
+    from whatwhere.page import write_page
+
+    progress("writing the page", 0, 1)
+    return Report(figures, judged, write_page(directory))
+
