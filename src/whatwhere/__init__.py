@@ -16,13 +16,14 @@ _HOME = {
     "LetterTask": "whatwhere.tasks.letter",
     "Batch": "whatwhere.tasks.batch",
     "load": "whatwhere.zoo.load",
-    "trace": "whatwhere.trace.read",
+    "trace": "whatwhere.trace.traceable",
+    "run": "whatwhere.trace.traceable",
     "score": "whatwhere.heads.scores",
     "HeadWatch": "whatwhere.studies.watched.callbacks",
     "WhatwhereError": "whatwhere.errors",
 }
 
-__all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "score", "trace"]
+__all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "run", "score", "trace"]
 
 if TYPE_CHECKING:
     from whatwhere.errors import WhatwhereError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.letter import LetterTask
     from whatwhere.tasks.number import NumberTask
-    from whatwhere.trace.read import trace
+    from whatwhere.trace.traceable import run, trace
     from whatwhere.zoo.load import load
 
 

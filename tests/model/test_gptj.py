@@ -7,6 +7,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model import gptj
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
+from whatwhere.trace.traceable import trace
 
 TOKENS = torch.randint(0, 20, (6, 9), generator=torch.Generator().manual_seed(0))
 
@@ -39,7 +40,7 @@ def test_without_rotation_the_order_of_the_keys_does_not_matter():
 def test_a_closed_plane_has_no_say_in_the_logits():
     open_model, closed = small(layers=1), small(layers=1, closed_planes=((2,),))
     closed.load_state_dict(open_model.state_dict())
-    layer, gated = open_model.trace(TOKENS).layers[0], closed.trace(TOKENS).layers[0]
+    layer, gated = trace(open_model, TOKENS).layers[0], trace(closed, TOKENS).layers[0]
     planes = layer.rotation.planes(layer.queries)  # [batch, head, query, plane, 2]
     kept = layer.rotation.planes(gated.queries)
     assert (kept[..., 1, :] == 0).all()
@@ -80,8 +81,8 @@ def test_prediction_in_small_batches_equals_prediction_at_once(monkeypatch: pyte
         (np.zeros(5, int), r"table of ids \[batch, seq\]"),
         (np.zeros((2, 5)), "table of ids"),
         (np.zeros((2, 0), int), "table of ids"),
-        (np.full((2, 5), 20), r"must lie in 0..19.* and 20..20 arrived"),
-        (np.full((2, 5), -1), "and -1..-1 arrived"),
+        (np.full((2, 5), 20), r"in 0..19.* got 20..20"),
+        (np.full((2, 5), -1), "got -1..-1"),
     ],
 )
 def test_tokens_that_the_model_cannot_read_are_refused(tokens: np.ndarray, message: str):

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.heads.scores import score
-from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.traceable import trace
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -142,7 +142,7 @@ def own_attention(
 
 def _attention_error(model: PreTrainedModel, tokens: Tensor, mask: Tensor | None) -> float:
     queries = range(SEQ) if mask is None else range(-4, 0)
-    found = RotaryModel(model).trace(tokens, queries=queries, attention_mask=mask)
+    found = trace(model, tokens, queries=queries, attention_mask=mask)
     own = own_attention(model, tokens, mask)
     return max(
         float((layer.attention() - theirs[:, :, list(queries)]).abs().max())
@@ -151,7 +151,7 @@ def _attention_error(model: PreTrainedModel, tokens: Tensor, mask: Tensor | None
 
 
 def _score_error(model: PreTrainedModel, tokens: Int[Tensor, "batch seq"]) -> float:
-    scores = score(RotaryModel(model).trace(tokens, layers=[0]), TAU)
+    scores = score(trace(model, tokens, layers=[0]), TAU)
     errors = []
     for row, text in enumerate(tokens):
         positional, symbolic = score_by_hand(model, text, TAU)

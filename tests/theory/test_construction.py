@@ -11,7 +11,7 @@ from whatwhere.theory.index_head import index_head
 from whatwhere.theory.oracle import index_oracle, retrieval_oracle
 from whatwhere.theory.retrieval_head import retrieval_head
 from whatwhere.theory.sequences import all_sequences, random_in_range, random_left_unique
-from whatwhere.trace.layer import trace
+from whatwhere.trace.traceable import trace
 
 INDEX = index_head(1.0, 18.1)
 RETRIEVAL = retrieval_head(0.0027, 10.1)
@@ -60,11 +60,12 @@ def test_the_trace_holds_the_last_query_unless_asked_and_counts_negative_positio
 
 
 @pytest.mark.parametrize(("head", "tokens"), [(INDEX, NUMBER_TOKENS), (RETRIEVAL, LETTER_TOKENS)])
-def test_the_residual_stream_decodes_to_the_outputs(head, tokens):
-    residuals = head.trace(tokens, residuals=True).residuals
-    assert residuals is not None
-    torch.testing.assert_close(residuals[0], head.embedding[torch.as_tensor(tokens)])
-    torch.testing.assert_close(residuals[1] @ head.unembedding.T, head.outputs(tokens))
+def test_the_residual_stream_decodes_to_the_outputs_and_a_run_gives_them(head, tokens):
+    before = head.embedding[torch.as_tensor(tokens)]  # [batch, seq, d_model]
+    attention = head.trace(tokens, queries=range(tokens.shape[1])).layers[0].attention()[:, 0]
+    after = attention @ (before @ head.value.T) + float(head.residual) * before
+    torch.testing.assert_close(after @ head.unembedding.T, head.outputs(tokens))
+    torch.testing.assert_close(head.run(tokens), head.outputs(tokens))
 
 
 def test_hard_attention_leaves_the_residual_that_the_proof_counts():
@@ -97,9 +98,9 @@ def test_margins_are_the_wanted_output_minus_the_best_other_and_a_tie_is_an_erro
 
 def test_runs_in_pieces_give_what_one_piece_gives():
     tokens = random_in_range(600, 9, NUMBERS, seed=1)
-    pieces = np.concatenate([INDEX.run(tokens[i : i + 7]) for i in range(0, 600, 7)])
-    np.testing.assert_array_equal(INDEX.run(tokens), pieces)
-    np.testing.assert_array_equal(INDEX.run(tokens, times=2), INDEX.run(INDEX.run(tokens)))
+    pieces = np.concatenate([INDEX.apply(tokens[i : i + 7]) for i in range(0, 600, 7)])
+    np.testing.assert_array_equal(INDEX.apply(tokens), pieces)
+    np.testing.assert_array_equal(INDEX.apply(tokens, times=2), INDEX.apply(INDEX.apply(tokens)))
 
 
 @pytest.mark.parametrize(
@@ -113,13 +114,13 @@ def test_runs_in_pieces_give_what_one_piece_gives():
 )
 def test_ids_outside_the_vocabulary_are_refused(tokens: np.ndarray, message: str):
     with pytest.raises(WhatwhereError, match=f"from 0 to 135 were expected.*{message}"):
-        INDEX.run(tokens)
+        INDEX.apply(tokens)
 
 
 def test_a_layer_or_query_that_does_not_exist_is_refused():
-    with pytest.raises(WhatwhereError, match=r"one layer, layer 0; \[1\] was asked for"):
+    with pytest.raises(WhatwhereError, match="expected a layer from 0 to 0 .*, got 1"):
         INDEX.trace(NUMBER_TOKENS, layers=[1])
-    with pytest.raises(WhatwhereError, match=r"from -17 to 16 were expected; \[17\] arrived"):
+    with pytest.raises(WhatwhereError, match="expected a query position from 0 to 16 .*, got 17"):
         INDEX.trace(NUMBER_TOKENS, queries=[17])
 
 

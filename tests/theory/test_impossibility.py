@@ -84,4 +84,4 @@ def test_that_head_is_purely_positional_and_serves_long_inputs():
 
 def test_the_constructed_retrieval_head_survives_its_own_counterexample():
     example = positional_retrieval_counterexample(0.0027, 10.1)
-    np.testing.assert_array_equal(retrieval_head(0.0027, 10.1).run(example.inputs)[:, -1], example.wanted)
+    np.testing.assert_array_equal(retrieval_head(0.0027, 10.1).apply(example.inputs)[:, -1], example.wanted)

@@ -101,9 +101,9 @@ def test_any_angle_alphabet_and_length_work_above_their_least_temperature(theta,
 def test_test_vectors():
     head = index_head(1.0, 20.0)
     tokens = NUMBERS.encode("a b 1 1")[None]
-    assert NUMBERS.decode(head.run(NUMBERS.encode("a b 1 2")[None])[0]) == "a b b b"
-    assert NUMBERS.decode(head.run(tokens)[0]) == "a b b 1"
-    assert NUMBERS.decode(head.run(tokens, times=2)[0]) == "a b b b"
+    assert NUMBERS.decode(head.apply(NUMBERS.encode("a b 1 2")[None])[0]) == "a b b b"
+    assert NUMBERS.decode(head.apply(tokens)[0]) == "a b b 1"
+    assert NUMBERS.decode(head.apply(tokens, times=2)[0]) == "a b b b"
 
 
 def test_sizes_and_weights_are_those_of_the_proof():

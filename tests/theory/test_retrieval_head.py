@@ -140,7 +140,7 @@ def test_test_vector_of_four_hops():
     text = "h1 h2 h7 h1 e1 d2 g3 f3 ed cf gc ac ba hd hd hf gb"
     tokens = LETTERS.encode(text)[None]
     head = sharp_retrieval_head(0.0027)
-    last = [LETTERS.names[head.run(tokens, times=times)[0, -1]] for times in (1, 2, 3, 4, 5)]
+    last = [LETTERS.names[head.apply(tokens, times=times)[0, -1]] for times in (1, 2, 3, 4, 5)]
     assert last == ["ba", "ac", "cf", "f3", "f3"]
 
 

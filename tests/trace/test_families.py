@@ -9,8 +9,8 @@ from families import FAMILIES, SEQ, VOCABULARY, Family, check_family, own_attent
 from whatwhere.heads.scores import score
 from whatwhere.heads.summary import label_of
 from whatwhere.model.rope import rope_frequencies
-from whatwhere.trace.read import adapt, trace
 from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.traceable import trace
 
 TOKENS = torch.randint(3, VOCABULARY, (2, SEQ), generator=torch.Generator().manual_seed(0))
 
@@ -24,7 +24,7 @@ def test_attention_and_scores_of_each_family_are_the_models_own(name: str):
 
 def test_the_families_have_the_features_that_the_table_names():
     def layers(name: str):
-        return adapt(tiny_model(FAMILIES[name])).trace(TOKENS).layers
+        return trace(tiny_model(FAMILIES[name]), TOKENS).layers
 
     assert layers("Gemma 2")[0].cap == 2.0
     assert layers("Gemma 2")[0].visible.sum() == 5
@@ -48,13 +48,13 @@ def test_the_layout_is_found_in_the_vectors(name: str, layout: str):
 
 
 def test_plain_frequencies_are_the_papers():
-    layer = adapt(tiny_model(FAMILIES["Llama"])).trace(TOKENS).layers[0]
+    layer = trace(tiny_model(FAMILIES["Llama"]), TOKENS).layers[0]
     torch.testing.assert_close(layer.rotation.frequencies, rope_frequencies(8, 10000.0), rtol=1e-6, atol=0)
 
 
 def test_dynamic_frequencies_follow_the_length():
-    model = adapt(tiny_model(FAMILIES["Llama, dynamic scaling"]))
-    short, long = (model.trace(TOKENS[:, :n]).layers[0].rotation.frequencies for n in (6, SEQ))
+    model = tiny_model(FAMILIES["Llama, dynamic scaling"])
+    short, long = (trace(model, TOKENS[:, :n]).layers[0].rotation.frequencies for n in (6, SEQ))
     torch.testing.assert_close(short, rope_frequencies(8, 10000.0), rtol=1e-6, atol=0)
     assert float(long[-1]) < 0.9 * float(short[-1])
 
@@ -62,19 +62,17 @@ def test_dynamic_frequencies_follow_the_length():
 @pytest.mark.parametrize("name", ["Llama", "Gemma 3", "GPT-OSS", "GPT-NeoX, Pythia"])
 def test_bfloat16_models_are_read_within_their_own_rounding(name: str):
     model = tiny_model(FAMILIES[name], dtype=torch.bfloat16)
-    found = adapt(model).trace(TOKENS, queries=range(SEQ))
+    found = trace(model, TOKENS, queries=range(SEQ))
     for layer, own in zip(found.layers, own_attention(model, TOKENS), strict=True):
         assert layer.keys.dtype == torch.float32
         assert float((layer.attention() - own.float()).abs().max()) < 0.05
-    exact = adapt(tiny_model(FAMILIES[name])).trace(TOKENS).layers[0].rotation.frequencies
+    exact = trace(tiny_model(FAMILIES[name]), TOKENS).layers[0].rotation.frequencies
     torch.testing.assert_close(found.layers[0].rotation.frequencies, exact, rtol=5e-3, atol=0)
 
 
 @pytest.mark.parametrize("name", ["Llama", "Mistral", "Qwen3"])
 def test_the_kernel_that_runs_makes_no_difference(name: str):
-    eager, fused = (
-        adapt(tiny_model(FAMILIES[name], attention=kind)).trace(TOKENS).attention() for kind in ("eager", "sdpa")
-    )
+    eager, fused = (trace(tiny_model(FAMILIES[name], attention=kind), TOKENS).attention() for kind in ("eager", "sdpa"))
     torch.testing.assert_close(eager, fused, rtol=0, atol=1e-6)
 
 
@@ -86,4 +84,4 @@ def test_a_layer_without_rotation_is_symbolic_by_construction():
 
 def test_a_family_that_turns_nothing_but_looks_rotary_has_no_planes():
     silent = Family("smollm3", "", {"no_rope_layers": [0, 0]})
-    assert all(layer.rotation.width == 0 for layer in adapt(tiny_model(silent)).trace(TOKENS).layers)
+    assert all(layer.rotation.width == 0 for layer in trace(tiny_model(silent), TOKENS).layers)

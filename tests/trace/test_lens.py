@@ -73,7 +73,7 @@ def test_a_bridge_around_something_else_is_refused_by_name() -> None:
     bridge = TransformerBridge.__new__(TransformerBridge)
     nn.Module.__init__(bridge)
     bridge.__dict__["original_model"] = nn.Linear(2, 2)
-    with pytest.raises(ww.WhatwhereError, match="a Linear arrived"):
+    with pytest.raises(ww.WhatwhereError, match="got a Linear"):
         ww.trace(bridge, TOKENS)
 
 

@@ -16,7 +16,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.frequency import frequency_use
 from whatwhere.heads.levels import score_model
 from whatwhere.trace.layer import LayerTrace
-from whatwhere.trace.read import adapt
+from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
 
 IDS = torch.randint(3, 50, (3, 10), generator=torch.Generator().manual_seed(2))
@@ -34,7 +34,7 @@ def definition(layer: LayerTrace, input: int, head: int, tau: float) -> tuple[fl
     def attention(keys: Tensor) -> Tensor:
         return replace(exact, keys=keys).attention()[input, head, 0]
 
-    visible, places = (x if layer.alike else x[input] for x in (layer.visible, layer.query_positions))
+    visible, places = (x if layer.uniform else x[input] for x in (layer.visible, layer.query_positions))
     others = [p for p in range(exact.keys.shape[2]) if visible[0, p] and p != int(places[0])]
     before = attention(exact.keys)
     moved, positional, symbolic = [], [], []
@@ -56,7 +56,7 @@ def test_deeper_scores_are_the_definition_with_caps_sinks_windows_and_padding(na
     padding = torch.ones_like(IDS)
     padding[1, :3] = 0
     found = ww.trace(tiny_model(FAMILIES[name]), IDS, layers=[1], attention_mask=padding)
-    assert not found.layers[0].alike
+    assert not found.layers[0].uniform
     scores = ww.score(found)
     for input in (0, 1):
         for head in (0, 3):
@@ -128,7 +128,7 @@ def _raise(layer: LayerTrace) -> None:
 
 def test_scoring_many_inputs_on_several_cores_reads_one_model_at_a_time(llama: Any):
     ids = IDS.repeat(40, 2)
-    together = score_model(adapt(llama), ids)
+    together = score_model(llama, ids)
     alone = ww.score(ww.trace(llama, ids[:3]))
     torch.testing.assert_close(together.each_positional[:, :3], alone.each_positional, rtol=0, atol=2e-5)
 
@@ -137,7 +137,7 @@ def test_our_own_models_are_traced_as_before():
     model = ww.load("number")
     tokens = ww.NumberTask().sample(2, hops=1, seed=0).tokens
     found = ww.trace(model, tokens, layers=[0])
-    torch.testing.assert_close(found.layers[0].queries, model.trace(tokens, layers=[0]).layers[0].queries)
+    torch.testing.assert_close(found.attention()[0], OwnModel(model).trace(tokens).attention()[0])
     with pytest.raises(WhatwhereError, match="only transformers models take one"):
         ww.trace(model, tokens, attention_mask=torch.ones(2, 17))
 
@@ -244,13 +244,15 @@ def test_a_kernel_that_cannot_be_watched_is_refused(llama: Any, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layers": [2]}, "there is no layer 2: they run from 0 to 1"),
-        ({"queries": [10]}, "there is no query position 10"),
-        ({"residuals": True}, "output_hidden_states=True"),
-        ({"attention_mask": torch.ones(1, 10)}, r"the shape of the tokens, \(3, 10\), not \(1, 10\)"),
-        ({"queries": [0], "attention_mask": (torch.arange(10) > 1).expand(3, 10)}, "0 of input 0 is padding"),
-        ({"tokens": IDS.float()}, r"a table of ids \[batch, seq\], and torch.float32"),
-        ({"tokens": IDS + 50}, r"token ids must lie in 0..49"),
+        ({"layers": [2]}, "expected a layer from 0 to 1 .*, got 2"),
+        ({"queries": [10]}, "expected a query position from 0 to 9 .*, got 10"),
+        ({"attention_mask": torch.ones(1, 10)}, r"mask of the tokens' shape \(3, 10\), got \(1, 10\)"),
+        (
+            {"queries": [0], "attention_mask": (torch.arange(10) > 1).expand(3, 10)},
+            "got 0, which is padding in input 0",
+        ),
+        ({"tokens": IDS.float()}, r"a table of ids \[batch, seq\], got torch.float32"),
+        ({"tokens": IDS + 50}, r"expected token ids in 0..49"),
     ],
 )
 def test_bad_arguments_are_refused(llama: Any, arguments: dict[str, Any], message: str):
@@ -259,7 +261,7 @@ def test_bad_arguments_are_refused(llama: Any, arguments: dict[str, Any], messag
 
 
 def test_something_that_is_no_model_is_refused():
-    with pytest.raises(WhatwhereError, match=r"a loaded transformers model was expected, and a str arrived"):
+    with pytest.raises(WhatwhereError, match=r"a loaded transformers model, got a str"):
         ww.trace("number", IDS)
 
 

@@ -8,7 +8,8 @@ How it differs from the textbook decoder:
 - rotary positions on the whole head (64 planes for width 128), no other positions. Inside, a plane's two coordinates
   stand half a head apart; GPT-J's own pairs are adjacent. Export (:mod:`whatwhere.model.export`) permutes them,
   and the trace carries its layout, so plane k is the paper's frequency ID k + 1 everywhere;
-- no bias in attention, bias in the MLP, exact GELU (GPT-J's own is the tanh form), untied output with bias, LayerNorm epsilon 1e-5;
+- no bias in attention, bias in the MLP, exact GELU (GPT-J's own is the tanh form), untied output with bias, LayerNorm
+  epsilon 1e-5;
 - one head per layer by default: a layer is a head;
 - the answer is read at the last position, so the last layer computes its query, its MLP and the output there only;
 - dropout is given by the caller (:class:`~whatwhere.model.dropout.Dropout`), and one mask serves attention and MLP.
@@ -19,7 +20,7 @@ Axes: batch, seq, head, d_model, d_head, plane, vocab.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,6 @@ from whatwhere.model.dropout import Dropout
 from whatwhere.model.kernel.fused import FusedBlock, serves
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.shape import ModelConfig
-from whatwhere.trace.layer import LayerTrace, Tokens, Trace, choose
 
 if TYPE_CHECKING:
     from transformers import GPTJForCausalLM
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from whatwhere.tasks.task import Task
 
 NORM_EPSILON = 1e-5
+Tokens = np.ndarray | Tensor
+"""Token ids ``[batch, seq]``, whole numbers."""
 Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch kept head d_head"]]
 """A change of what the heads of one layer attended to, before it is written to the residual stream."""
 _CELLS_AT_ONCE = 1 << 20
@@ -197,6 +199,22 @@ class GPTJ(nn.Module):
             self._turns = torch.stack([angles.cos(), angles.sin()]).to(device, torch.float32)
         return self._turns[:, :seq]
 
+    def turns_of(self, layer: int, seq: int) -> tuple[Float[Tensor, "2 seq plane"], Float[Tensor, "2 seq plane"]]:
+        """By what the queries and the keys of a layer turn; closed planes are 0 for queries, and NoPE turns by 0."""
+        keys = self.turns(seq)
+        if self._unrotated(layer):
+            keys = torch.stack([torch.ones_like(keys[0]), torch.zeros_like(keys[1])])
+        return keys * self.gates[layer], keys
+
+    def rotation_of(self, layer: int) -> Rotation:
+        """The rotation of a layer: frequencies of 0 where it has none."""
+        if self._unrotated(layer):
+            return Rotation(torch.zeros_like(self.rotation.frequencies), self.rotation.layout)
+        return self.rotation
+
+    def _unrotated(self, layer: int) -> bool:
+        return self.config.nope_from is not None and layer >= self.config.nope_from
+
     def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """The logits of the next token at every position."""
         *_, x = self.residuals(tokens)
@@ -224,15 +242,14 @@ class GPTJ(nn.Module):
             last_only: leave out what only the other positions of the last layer need.
             edits: per layer, a change of what its heads attended to (ablation, patching).
         """
-        turns = self.turns(tokens.shape[1])
         x = self.embedding(tokens)  # [batch, seq, d_model]
         if dropout is not None and (mask := dropout.mask(self.config.dropout, x.shape)) is not None:
             x = x * mask
         yield x
         for layer, block in enumerate(self.layers()):
-            gated = turns * self.gates[layer]
             end_only = last_only and layer == len(self.blocks) - 1
-            x = block(x, gated, turns, dropout, end_only, (edits or {}).get(layer))
+            turns = self.turns_of(layer, tokens.shape[1])
+            x = block(x, *turns, dropout, end_only, (edits or {}).get(layer))
             yield x
 
     def predict(self, tokens: Tokens) -> Int[np.ndarray, "batch"]:
@@ -253,45 +270,6 @@ class GPTJ(nn.Module):
         each = parallel_map(answer, batches) if ids.device.type == "cpu" else [answer(batch) for batch in batches]
         return torch.cat(each).cpu().numpy()
 
-    def trace(
-        self,
-        tokens: Tokens,
-        *,
-        layers: Sequence[int] | None = None,
-        queries: Sequence[int] | None = None,
-        residuals: bool = False,
-    ) -> Trace:
-        """What each attention layer did; see :func:`whatwhere.trace.layer.trace`."""
-        ids = self.check_tokens(tokens)
-        seq, depth = ids.shape[1], self.config.layers
-        chosen = choose(range(depth) if layers is None else layers, depth, "layer")
-        positions = torch.tensor(choose([-1] if queries is None else queries, seq, "query position"), device=ids.device)
-        visible = torch.arange(seq, device=ids.device) <= positions[:, None]  # [query, key]
-        kept: list[Tensor] = []
-        traced: dict[int, LayerTrace] = {}
-        for layer, x in enumerate(self.residuals(ids)):
-            if residuals:
-                kept.append(x)
-            if layer in chosen:
-                block = self.blocks[layer]
-                assert isinstance(block, Block)
-                w_query, w_key, _, _ = block.w_in.split(block.sizes)
-                y = block.norm(x)
-                gate = torch.ones(self.config.d_head, device=ids.device)
-                gate[: self.config.rotated] = self.gates[layer].repeat(2)
-                traced[layer] = LayerTrace(
-                    layer=layer,
-                    queries=block.split_heads(functional.linear(y[:, positions], w_query)) * gate,
-                    keys=block.split_heads(functional.linear(y, w_key)),
-                    rotation=self.rotation,
-                    scale=block.scale,
-                    query_positions=positions,
-                    visible=visible,
-                )
-            if not residuals and len(traced) == len(set(chosen)):
-                break
-        return Trace(tuple(traced[layer] for layer in chosen), torch.stack(kept) if residuals else None)
-
     def check_tokens(self, tokens: Tokens) -> Int[Tensor, "batch seq"]:
         """Token ids as a tensor on the model's device.
 
@@ -301,12 +279,12 @@ class GPTJ(nn.Module):
         ids = torch.as_tensor(tokens, device=self.gates.device)
         if ids.ndim != 2 or ids.is_floating_point() or ids.is_complex() or ids.shape[1] == 0:
             raise WhatwhereError(
-                f"tokens must be a table of ids [batch, seq], and {ids.dtype} of shape {tuple(ids.shape)} arrived."
+                f"expected tokens as a table of ids [batch, seq], got {ids.dtype} of shape {tuple(ids.shape)}."
             )
         if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < self.config.vocab_size):
             raise WhatwhereError(
-                f"token ids must lie in 0..{self.config.vocab_size - 1}, this model's vocabulary, "
-                f"and {int(ids.min())}..{int(ids.max())} arrived."
+                f"expected token ids in 0..{self.config.vocab_size - 1}, this model's vocabulary, "
+                f"got {int(ids.min())}..{int(ids.max())}."
             )
         return ids.long()
 

@@ -14,11 +14,12 @@ Where the two coordinates of a plane stand is a matter of layout, and only of la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
@@ -34,14 +35,12 @@ def rope_frequencies(width: int, base: float | None) -> Float[Tensor, "plane"]:
         base: the constant that the paper calls theta, 10000; None for no rotation at all (NoPE).
     """
     if width % 2 or width < 0:
-        raise WhatwhereError(
-            f"the rotary width must be even and not negative, not {width}: a plane is two coordinates."
-        )
+        raise WhatwhereError(f"expected an even rotary width of at least 0, got {width}: a plane is two coordinates.")
     planes = torch.arange(width // 2, dtype=torch.float64)
     if base is None:
         return torch.zeros_like(planes)
     if not base > 0:
-        raise WhatwhereError(f"the rotary base must be above 0 (or None for no rotation), not {base}.")
+        raise WhatwhereError(f"expected a rotary base above 0 (or None for no rotation), got {base}.")
     return base ** (-2 * planes / max(width, 1))
 
 
@@ -57,7 +56,7 @@ def interleaved_to_half(width: int, rotary: int) -> Tensor:
     return order
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rotation:
     """Frequencies and layout: how a head's vectors turn with their position."""
 
@@ -65,17 +64,27 @@ class Rotation:
     """Radians per position; entry k belongs to the paper's frequency ID k + 1."""
     layout: Layout = "half"
 
+    def __repr__(self) -> str:
+        span = f", {float(self.frequencies[0]):.3g} to {float(self.frequencies[-1]):.3g} radians per position"
+        return f"Rotation({len(self.frequencies)} planes{span if len(self.frequencies) else ''}, {self.layout})"
+
     @property
     def width(self) -> int:
         """The number of rotated coordinates, from the first."""
         return 2 * len(self.frequencies)
 
-    def planes(self, x: Float[Tensor, "*any d_head"]) -> Float[Tensor, "*any plane 2"]:
+    def planes(self, x: Shaped[Tensor, "*any d_head"]) -> Shaped[Tensor, "*any plane 2"]:
         """The rotated coordinates by plane: entry ``[..., k, :]`` is the vector in plane k."""
         rotated = x[..., : self.width]
         if self.layout == "interleaved":
             return rotated.unflatten(-1, (self.width // 2, 2))
         return rotated.unflatten(-1, (2, self.width // 2)).transpose(-1, -2)
+
+    def coordinates(self, planes: Sequence[int]) -> Int[Tensor, "coordinate"]:
+        """Which coordinates of a head form the given planes (from 0)."""
+        order = torch.arange(self.width)
+        first, second = self.planes(order)[list(planes)].unbind(-1)
+        return torch.cat([first, second])
 
     def turn(self, x: Float[Tensor, "*any d_head"], by: Float[Tensor, "..."] | Tensor) -> Float[Tensor, "*out d_head"]:
         """Rotates each vector of ``x`` by ``by`` positions (``R^by x``); the two broadcast.

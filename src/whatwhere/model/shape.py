@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.records import from_json
+from whatwhere.store.documents import parse
 
 ACTIVATIONS = ("gelu", "gelu_tanh")
 
@@ -101,4 +101,4 @@ class ModelConfig:
         Raises:
             WhatwhereError: a field is unknown or missing, or a value is impossible.
         """
-        return from_json(cls, content, "the model's configuration")
+        return parse(cls, content, "the model's configuration")

@@ -9,10 +9,10 @@ path U W_V E), and these are multiplied out once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -22,7 +22,9 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import Rotation
 from whatwhere.theory.arguments import check_angle, check_beta
-from whatwhere.trace.layer import LayerTrace, Tokens, Trace
+from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.layer import LayerTrace, Tokens
+from whatwhere.trace.own import plain_ids
 
 Attention = Literal["softmax", "hard"]
 TIE = 1e-12
@@ -34,8 +36,8 @@ CHUNK = 256
 """Sequences per pass: the ``CHUNK * seq * vocab`` outputs (5 MB at the paper's size) should stay near the processor."""
 
 
-@dataclass(frozen=True, eq=False)
-class Construction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Construction(LayerwiseModel):
     """The weights, named as in the paper; see :func:`index_head` and :func:`retrieval_head` for the two of Theorem 1.
 
     Args:
@@ -59,6 +61,11 @@ class Construction:
     value: Float[Tensor, "d_model d_model"]
     unembedding: Float[Tensor, "vocab d_model"]
     residual: bool
+    name = "hand-built head"
+    depth = heads = 1
+
+    def __repr__(self) -> str:
+        return f"Construction(theta={self.theta:g}, beta={self.beta:g}, {len(self.embedding)} tokens)"
 
     def __post_init__(self) -> None:
         check_angle(self.theta)
@@ -79,38 +86,29 @@ class Construction:
         """Row t: what full attention to the token t adds to each output."""
         return self.embedding @ self.value.T @ self.unembedding.T
 
-    def trace(
-        self,
-        tokens: Tokens,
-        *,
-        layers: Sequence[int] | None = None,
-        queries: Sequence[int] | None = None,
-        residuals: bool = False,
-    ) -> Trace:
-        """What the head does on some inputs; see :func:`whatwhere.trace.layer.trace`."""
-        ids = self._ids(tokens)
-        length = ids.shape[1]
-        if layers is not None and list(layers) != [0]:
-            raise WhatwhereError(f"a construction has one layer, layer 0; {list(layers)} was asked for.")
-        asked = [length - 1] if queries is None else list(queries)
-        if any(not -length <= query < length for query in asked):
-            raise WhatwhereError(f"query positions from {-length} to {length - 1} were expected; {asked} arrived.")
-        places = torch.tensor([query % length for query in asked])
-        layer = LayerTrace(
+    def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
+        """See :class:`~whatwhere.trace.forward.LayerwiseModel`."""
+        return Inputs.whole(self._ids(plain_ids(tokens, self.name)))
+
+    def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
+        """See :class:`~whatwhere.trace.forward.LayerwiseModel`; what the head writes is in output logits."""
+        ids = inputs.ids
+        values = self.copied[ids][:, None]  # [batch, head, key, vocab]
+        edit = visit(AttentionCall(0, partial(self._read, ids), lambda: values)) if 0 in layers else None
+        weights = self._read(ids, torch.arange(ids.shape[1])).attention()
+        written = (weights @ values).transpose(1, 2)  # [batch, seq, head, vocab]
+        return self.direct[ids] + (written if edit is None else edit(written))[:, :, 0]
+
+    def _read(self, ids: Int[Tensor, "batch seq"], places: Int[Tensor, "query"]) -> LayerTrace:
+        return LayerTrace(
             layer=0,
             queries=(self.embedding @ self.query.T)[ids[:, places]][:, None],  # [batch, head, query, 2]
             keys=(self.embedding @ self.key.T)[ids][:, None],  # [batch, head, key, 2]
             rotation=self.rotation,
             scale=self.beta,
             query_positions=places,
-            visible=torch.arange(length) <= places[:, None],
+            visible=torch.arange(ids.shape[1]) <= places[:, None],
         )
-        if not residuals:
-            return Trace((layer,))
-        everywhere = self.trace(tokens, queries=range(length)).layers[0]
-        before = self.embedding[ids]  # [batch, seq, d_model]
-        after = everywhere.attention()[:, 0] @ (before @ self.value.T) + float(self.residual) * before
-        return Trace((layer,), torch.stack([before, after]))
 
     def outputs(self, tokens: Tokens, attention: Attention = "softmax") -> Float[Tensor, "batch seq vocab"]:
         """The output logits at every position.
@@ -120,11 +118,11 @@ class Construction:
             attention: ``softmax``, or ``hard``: uniform over the keys with the largest logit (average hard attention).
         """
         ids = self._ids(tokens)
-        layer = self.trace(ids, queries=range(ids.shape[1])).layers[0]
+        layer = self._read(ids, torch.arange(ids.shape[1]))
         weights = layer.attention() if attention == "softmax" else hard_attention(layer)
         return self.direct[ids] + weights[:, 0] @ self.copied[ids]
 
-    def run(self, tokens: Tokens, times: int = 1, attention: Attention = "softmax") -> Int[np.ndarray, "batch seq"]:
+    def apply(self, tokens: Tokens, times: int = 1, attention: Attention = "softmax") -> Int[np.ndarray, "batch seq"]:
         """Tokens in, tokens out, ``times`` times over: the likeliest output at every position is the next input."""
         current = self._ids(tokens)
         for _ in range(times):

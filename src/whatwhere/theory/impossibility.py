@@ -48,7 +48,7 @@ class Counterexample:
     ) -> Counterexample:
         """Runs the head on both inputs."""
         wrong = int(head.errors(inputs, wanted)[:, -1].sum())
-        return cls(inputs, wanted[:, -1], head.run(inputs)[:, -1], wrong)
+        return cls(inputs, wanted[:, -1], head.apply(inputs)[:, -1], wrong)
 
     def show(self, vocabulary: Vocabulary) -> str:
         """The pair as text: each input, what its last token should become, and what it becomes."""

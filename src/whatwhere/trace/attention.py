@@ -26,7 +26,7 @@ CHECKED_QUERIES = 4
 """Queries of a layer whose attention is rebuilt and compared."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Seen:
     """One call of an attention layer. Keys and values may be grouped: query heads in equal runs share a group."""
 
@@ -127,7 +127,7 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
 
 
 def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
-    """Rebuilds the output of a few queries: attention times values."""
+    """Rebuilds the output of a few queries, attention times values, where a query sees a key (padding may not)."""
     asked = layer.queries.shape[2]
     some = torch.linspace(0, asked - 1, min(CHECKED_QUERIES, asked), device=layer.keys.device).long()
     few = layer.of_queries(some)
@@ -135,4 +135,6 @@ def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
     rebuilt = few.attention() @ values
     own = _at(seen.output.to(layer.keys).transpose(1, 2), few.query_positions)
     largest = float(values.abs().max())
-    return float((rebuilt - own).abs().max()) / largest if largest else 0.0
+    blind = ~few.visible.any(-1)  # [*each, query]
+    difference = (rebuilt - own).abs().masked_fill(blind[..., None, :, None], 0)
+    return float(difference.max()) / largest if largest else 0.0

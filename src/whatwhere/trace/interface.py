@@ -1,9 +1,10 @@
-"""Watching attention in any model that goes through transformers' attention interface.
+"""Watching and changing attention in any model that goes through transformers' attention interface.
 
 The interface hands every layer's queries and keys to one function, after rotation. For the time of one forward pass
-that function is ours, for the modules of one model: it lets the model's own implementation do the work, calls the
-layer a second time with cos = 1 and sin = 0, which gives the vectors before rotation, and passes on what it saw. The
-planes come from a call with cos = 0 and sin = 1, a quarter turn; once per kind of layer.
+that function is ours, for the modules of one model. It lets the model's own implementation do the work, and passes on
+how to read the layer and, if asked, returns another output instead. To read it, the layer is called a second time with
+cos = 1 and sin = 0, which gives the vectors before rotation. The planes come from a call with cos = 0 and sin = 1, a
+quarter turn; once per kind of layer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 IMPLEMENTATIONS = ("eager", "sdpa")
+Look = Callable[[int, Tensor, Tensor, Callable[[], Seen]], Tensor]
+"""From a layer, its output ``[batch, seq, head, d_value]``, its values and what is seen of it, to its output."""
 _watching = threading.RLock()
 """The interface is one for the whole process, so one model is watched at a time."""
 
@@ -42,7 +46,8 @@ class Watch:
     Args:
         model: a transformers model.
         wanted: whether a layer is asked for.
-        visit: is given what was seen of each wanted layer, in order.
+        look: is given each wanted layer, in order, its output, its values, and a function that says what was seen of
+            it; returns the output that the model goes on with.
         planes: those found before, by kind of layer; added to.
     """
 
@@ -50,13 +55,13 @@ class Watch:
         self,
         model: PreTrainedModel,
         wanted: Callable[[int], bool],
-        visit: Callable[[Seen], None],
+        look: Look,
         planes: dict[tuple[type, int, bool], Planes],
     ) -> None:
         self.name = type(model).__name__
         every: list[Any] = list(model.modules())
         self.modules = [module for module in every if getattr(module, "layer_idx", None) is not None]
-        self.wanted, self.visit, self.planes = wanted, visit, planes
+        self.wanted, self.look, self.planes = wanted, look, planes
         self._calls: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self._probing = False
 
@@ -91,13 +96,15 @@ class Watch:
             # The interface knows no eager function: each model brings its own, beside its layers.
             run = own or sys.modules[type(module).__module__].eager_attention_forward
             output = run(module, query, key, value, mask, **kwargs)
-            if module in self._calls and self.wanted(module.layer_idx):  # pyright: ignore[reportArgumentType]
-                self.visit(self._look(module, query, key, value, mask, output[0], kwargs))
-            return output
+            layer: Any = getattr(module, "layer_idx", None)
+            if module not in self._calls or not self.wanted(layer):
+                return output
+            seen = partial(self._seen, module, query, key, value, mask, output[0], kwargs)
+            return self.look(layer, output[0], value, seen), *output[1:]
 
         return attend
 
-    def _look(
+    def _seen(
         self, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor, kwargs: dict[str, Any]
     ) -> Seen:
         plain_queries, plain_keys = self._probe(module, 1.0, 0.0)

@@ -12,7 +12,7 @@ of the place, every row of M is a sum of waves with the frequencies of the rotat
 
 Other people's models bring three things more, each with one field or shape: inputs that see different keys (padded
 batches: ``visible`` and ``query_positions`` per input), logits squashed before the softmax (``cap``), and a logit that
-joins the softmax without being a key (``sink``).
+joins the softmax without being a key (``sink``). An intervention may let the heads of a layer see different keys, too.
 
 Trained models, hand-built heads and other people's models all yield this object, so each analysis is written once.
 Axes: batch, head, query, key (or content and place for the two axes of M), d_head, plane.
@@ -22,21 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.model.gptj import Tokens as Tokens
 from whatwhere.model.rope import Rotation
 
-Tokens = np.ndarray | Tensor
-"""Token ids ``[batch, seq]``, whole numbers."""
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerTrace:
     """One attention layer on a batch of inputs."""
 
@@ -50,12 +46,27 @@ class LayerTrace:
     """What multiplies the dot product: 1/sqrt(d_head) in our model (the paper's definition leaves it out)."""
     query_positions: Int[Tensor, "*each query"]
     """Where each query stands, for all inputs or for each of them; keys stand at 0 .. key-1."""
-    visible: Bool[Tensor, "*each query key"]
-    """Which keys each query may see, for all inputs or for each of them."""
+    visible: Bool[Tensor, "*seen query key"]
+    """Which keys each query may see: for all inputs, for each of them, or for each of them and each head."""
     cap: float | None = None
     """If given, a logit x enters the softmax as ``cap * tanh(x / cap)`` (Gemma 2)."""
     sink: Float[Tensor, "head"] | None = None
     """If given, a logit of each head that takes its share of the softmax and gives nothing (GPT-OSS)."""
+
+    def __repr__(self) -> str:
+        return f"LayerTrace(layer {self.layer}, {self.sizes})"
+
+    @property
+    def sizes(self) -> str:
+        """How much it holds, in words."""
+        batch, heads, asked, _ = self.queries.shape
+        sizes = (
+            (heads, "head", ""),
+            (batch, "input", ""),
+            (self.keys.shape[2], "key", ""),
+            (asked, "query", "queries"),
+        )
+        return ", ".join(counted(*size) for size in sizes)
 
     @property
     def key_positions(self) -> Int[Tensor, "key"]:
@@ -63,15 +74,16 @@ class LayerTrace:
         return torch.arange(self.keys.shape[-2], device=self.keys.device)
 
     @property
-    def alike(self) -> bool:
-        """Whether all inputs ask from the same places and see the same keys."""
+    def uniform(self) -> bool:
+        """Whether all inputs and heads ask from the same places and see the same keys."""
         return self.visible.ndim == 2
 
     def logits(self) -> Float[Tensor, "batch head query key"]:
         """The numbers that enter the softmax; minus infinity where a query may not look."""
         places, visible = self.query_positions, self.visible
-        if not self.alike:
-            places, visible = places[:, None], visible[:, None]  # [batch, 1, query], [batch, 1, query, key]
+        if not self.uniform:
+            places = places[:, None]  # [batch, 1, query]
+            visible = visible[:, None] if visible.ndim == 3 else visible  # [batch, 1 or head, query, key]
         keys = self.rotation.turn(self.keys, self.key_positions)
         queries = self.rotation.turn(self.queries, places)
         scores = torch.einsum("bhqd,bhkd->bhqk", queries, keys) * self.scale
@@ -112,9 +124,9 @@ class LayerTrace:
     def waves(self, query: int) -> Float[Tensor, "wave place"]:
         """The cosine of each plane, then the sine, at the distance between one query and each place; then 1, if any.
 
-        Asked of a layer whose inputs are alike; :meth:`parts` makes such layers of any.
+        Asked of a uniform layer; :meth:`parts` makes such layers of any.
         """
-        assert self.alike, "waves differ between inputs; take the layer in parts"
+        assert self.uniform, "waves differ between inputs; take the layer in parts"
         away = (self.query_positions[query] - self.key_positions).to(torch.float64)  # [place]
         angle = self.rotation.frequencies.to(away.device)[:, None] * away  # [plane, place]
         rows = [angle.cos(), angle.sin()]
@@ -124,15 +136,24 @@ class LayerTrace:
 
     def double(self, inputs: slice = slice(None)) -> LayerTrace:
         """The same layer in float64, for all inputs or some of them."""
-        own = {} if self.alike else {"query_positions": self.query_positions[inputs], "visible": self.visible[inputs]}
+        own = {} if self.uniform else {"query_positions": self.query_positions[inputs], "visible": self.visible[inputs]}
         return replace(self, queries=self.queries[inputs].double(), keys=self.keys[inputs].double(), **own)
 
     def parts(self, inputs: int) -> Iterator[LayerTrace]:
-        """The layer in float64, some inputs at a time, the inputs of each part alike (one by one, if they are not)."""
-        size = max(1, inputs) if self.alike else 1
+        """The layer in float64, some inputs at a time, each part uniform: so one input at a time, if the layer is not.
+
+        Raises:
+            WhatwhereError: its heads see different keys, so that no part is uniform.
+        """
+        if self.visible.ndim == 4:
+            raise WhatwhereError(
+                f"expected heads that see the same keys, got layer {self.layer} with a mask of its own for some heads; "
+                "take the heads one by one: layer.of_heads([head])."
+            )
+        size = max(1, inputs) if self.uniform else 1
         for start in range(0, len(self.keys), size):
             part = self.double(slice(start, start + size))
-            if not part.alike:
+            if not part.uniform:
                 part = replace(part, query_positions=part.query_positions[0], visible=part.visible[0])
             yield part
 
@@ -147,64 +168,32 @@ class LayerTrace:
 
     def of_heads(self, heads: Sequence[int]) -> LayerTrace:
         """The same layer with some of its heads only."""
-        sink = None if self.sink is None else self.sink[list(heads)]
-        return replace(self, queries=self.queries[:, list(heads)], keys=self.keys[:, list(heads)], sink=sink)
+        some = list(heads)
+        sink = None if self.sink is None else self.sink[some]
+        visible = self.visible if self.visible.ndim < 4 else self.visible[:, some]
+        if visible.ndim == 4 and bool((visible == visible[:, :1]).all()):
+            visible = visible[:, 0]  # the heads that are left see the same
+        return replace(self, queries=self.queries[:, some], keys=self.keys[:, some], sink=sink, visible=visible)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """The traces of some layers of one model on one batch of inputs."""
 
     layers: tuple[LayerTrace, ...]
-    residuals: Float[Tensor, "depth batch seq d_model"] | None = None
-    """On request: the residual stream before the first layer and after each layer, whether traced or not."""
+
+    def __repr__(self) -> str:
+        sizes = self.layers[0].sizes if self.layers else "nothing"
+        return f"Trace({counted(len(self.layers), 'layer')}, {sizes})"
 
     def attention(self) -> Float[Tensor, "layer batch head query key"]:
         """Where each traced layer's queries look."""
         return torch.stack([layer.attention() for layer in self.layers])
 
 
-@runtime_checkable
-class Traceable(Protocol):
-    """A model that can tell what its attention layers did."""
-
-    def trace(
-        self,
-        tokens: Tokens,
-        *,
-        layers: Sequence[int] | None = None,
-        queries: Sequence[int] | None = None,
-        residuals: bool = False,
-    ) -> Trace:
-        """See :func:`trace`."""
-        ...
-
-
-def trace(
-    model: object,
-    tokens: Tokens,
-    *,
-    layers: Sequence[int] | None = None,
-    queries: Sequence[int] | None = None,
-    residuals: bool = False,
-) -> Trace:
-    """Runs a model on some inputs and returns what its attention layers did.
-
-    Args:
-        model: one of ours, trained or hand-built: anything :class:`Traceable`.
-        tokens: ids ``[batch, seq]``.
-        layers: which layers, from 0; all by default.
-        queries: which query positions, from 0 (negative: from the end); only the last by default.
-        residuals: keep the residual stream too.
-
-    Raises:
-        WhatwhereError: the model has no trace, or a layer or position does not exist.
-    """
-    if not isinstance(model, Traceable):
-        raise WhatwhereError(
-            f"a whatwhere model was expected (see whatwhere.load), and a {type(model).__name__} arrived."
-        )
-    return model.trace(tokens, layers=layers, queries=queries, residuals=residuals)
+def counted(count: int, what: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {what if count == 1 else plural or what + 's'}"
 
 
 def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
@@ -215,5 +204,5 @@ def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
     """
     for index in wanted:
         if not -count <= index < count:
-            raise WhatwhereError(f"there is no {what} {index}: they run from 0 to {count - 1}.")
+            raise WhatwhereError(f"expected a {what} from 0 to {count - 1} (or -{count} to -1), got {index}.")
     return [index % count for index in wanted]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from whatwhere.model.rope import interleaved_to_half
 from whatwhere.trace.attention import Seen
+from whatwhere.trace.interface import Look
 from whatwhere.trace.rotation import Planes
 
 if TYPE_CHECKING:
@@ -23,12 +25,10 @@ class WatchGPTJ:
     GPT-J turns the first ``rotary_dim`` coordinates of a head in interleaved planes, or all.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, wanted: Callable[[int], bool], visit: Callable[[Seen], None], planes: object
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, wanted: Callable[[int], bool], look: Look, planes: object) -> None:
         del planes
         self.modules = [module for module in model.modules() if hasattr(module, "_attn") and hasattr(module, "q_proj")]
-        self.wanted, self.visit = wanted, visit
+        self.wanted, self.look = wanted, look
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -50,24 +50,23 @@ class WatchGPTJ:
             return hook
 
         def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> Any:
-            output, weights = own(query, key, value, attention_mask)
+            output, weights = own(query, key, value, attention_mask)  # [batch, head, seq, d_head]
             rotary = module.rotary_dim or module.head_dim
-            self.visit(
-                Seen(
-                    layer=layer,
-                    queries=query,
-                    keys=key,
-                    plain_queries=plain["q_proj"],
-                    plain_keys=plain["k_proj"],
-                    planes=Planes(interleaved_to_half(module.head_dim, rotary), rotary // 2),
-                    values=value,
-                    output=output.transpose(1, 2),
-                    mask=attention_mask,
-                    causal=True,
-                    scale=float(1 / torch.as_tensor(module.scale_attn)),
-                )
+            seen = partial(
+                Seen,
+                layer=layer,
+                queries=query,
+                keys=key,
+                plain_queries=plain["q_proj"],
+                plain_keys=plain["k_proj"],
+                planes=Planes(interleaved_to_half(module.head_dim, rotary), rotary // 2),
+                values=value,
+                output=output.transpose(1, 2),
+                mask=attention_mask,
+                causal=True,
+                scale=float(1 / torch.as_tensor(module.scale_attn)),
             )
-            return output, weights
+            return self.look(layer, output.transpose(1, 2), value, seen).transpose(1, 2), weights
 
         own = module._attn
         for name in ("q_proj", "k_proj"):

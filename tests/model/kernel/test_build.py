@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere.model import kernels as module
+from whatwhere.model.kernel import build as module
 from whatwhere.model.kernel.build import Kernels, kernels
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, module._COMPILERS)), reason="runs with a C compiler")

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from whatwhere.model import fused
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernel import fused
 from whatwhere.model.kernel.build import kernels
 from whatwhere.model.shape import ModelConfig
 

@@ -58,8 +58,8 @@ class FusedBlock(torch.autograd.Function):
     ) -> Tensor:
         """The residual stream after the block.
 
-        ``constants`` are the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact; ``product`` is the precision
-        of the large products.
+        ``constants`` are the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact;
+        ``product`` is the precision of the large products.
         """
         heads, scale, epsilon, exact = constants
         batch, seq, d = x.shape

@@ -29,6 +29,7 @@ from whatwhere.studies.length.variations import gating_variations
 from whatwhere.studies.results import Results, fingerprint
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
+from whatwhere.trace.traceable import trace
 
 PAPER_IDS = {
     "number": (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38),
@@ -116,10 +117,10 @@ def measure_geometry(
     batch = task.sample(inputs, seed=seed)
     if not all(results.has(table) for table in ("table", "frequency", "vectors")):
         with torch.no_grad():
-            trace = model.trace(batch.tokens)
+            found = trace(model, batch.tokens)
         uses = []
         for measure in MEASURES:
-            uses.append(frequency_use(trace, measure))
+            uses.append(frequency_use(found, measure))
             observer()
         weights, table = _tables(uses, task, seed)
         results.write("table", table)
@@ -144,8 +145,8 @@ def _dominant_planes(
 ) -> Iterator[Plane]:
     """Each head's keys and queries in the plane with the largest share of its logits' variance."""
     with torch.no_grad():
-        trace = model.trace(batch.tokens, queries=range(task.target, task.length))
-    for index, traced in enumerate(trace.layers):
+        found = trace(model, batch.tokens, queries=range(task.target, task.length))
+    for index, traced in enumerate(found.layers):
         for head, plane in enumerate(use.dominant[index]):
             if plane:
                 yield Plane(task, traced, batch.tokens, head, int(plane))

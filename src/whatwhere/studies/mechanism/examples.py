@@ -22,6 +22,7 @@ from whatwhere.store.storage import read_json, write_text
 from whatwhere.studies.mechanism.observation import Progress, silent
 from whatwhere.studies.results import Results, fingerprint
 from whatwhere.tasks.task import Task
+from whatwhere.trace.traceable import trace
 
 FOLDER, FILE = "examples", "examples.json"
 DECIMALS = 3
@@ -63,9 +64,9 @@ def measure_examples(
     if path.is_file() and read_examples(path)["settings"] == settings:
         return path
     with torch.no_grad():
-        trace = model.trace(batch.tokens, queries=range(batch.tokens.shape[1]))
-        attention = _rounded(trace.attention())  # [layer, batch, head, query, key]
-        matrices = _rounded(torch.stack([layer.double().content_by_position(-1) for layer in trace.layers]))
+        found = trace(model, batch.tokens, queries=range(batch.tokens.shape[1]))
+        attention = _rounded(found.attention())  # [layer, batch, head, query, key]
+        matrices = _rounded(torch.stack([layer.double().content_by_position(-1) for layer in found.layers]))
     predicted, names = model.predict(batch.tokens), task.vocabulary.names
     examples = [
         {

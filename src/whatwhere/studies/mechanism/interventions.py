@@ -40,12 +40,11 @@ def answers_from(
         layer: where to go on; the number of layers only reads the answer out.
         edit: a change of what the heads of ``layer`` attended to, at every position.
     """
-    turns = model.turns(state.shape[1])
     blocks = list(model.layers())
     for index in range(layer, len(blocks)):
         change = edit if index == layer else None
         end_only = index == len(blocks) - 1 and change is None  # an edit wants to see every position
-        state = blocks[index](state, turns * model.gates[index], turns, None, end_only, change)
+        state = blocks[index](state, *model.turns_of(index, state.shape[1]), None, end_only, change)
     return model.head(model.norm(state[:, -1])).argmax(-1).numpy(force=True)
 
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 
 from whatwhere.model.gptj import GPTJ
+from whatwhere.trace.traceable import trace
 
 AT_ONCE = 256
 """Inputs per pass: their residual streams in all layers then take about 30 MB."""
@@ -49,11 +50,11 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
     parts = []
     for start in range(0, len(tokens), AT_ONCE):
         some = tokens[start : start + AT_ONCE]
-        trace = model.trace(some, queries=range(tokens.shape[1]), residuals=True)
-        assert trace.residuals is not None
-        weight, strongest = trace.attention().max(-1)  # [layer, batch, head, seq]
-        chance, readable = model.head(model.norm(trace.residuals)).softmax(-1).max(-1)  # [depth, batch, seq]
-        found = (strongest.short(), weight, readable.short(), chance, trace.residuals[:, :, -1])
+        attention = trace(model, some, queries=range(tokens.shape[1])).attention()
+        weight, strongest = attention.max(-1)  # [layer, batch, head, seq]
+        residuals = torch.stack(list(model.residuals(model.check_tokens(some))))  # [depth, batch, seq, d_model]
+        chance, readable = model.head(model.norm(residuals)).softmax(-1).max(-1)  # [depth, batch, seq]
+        found = (strongest.short(), weight, readable.short(), chance, residuals[:, :, -1])
         parts.append([part.numpy(force=True) for part in found])
         progress("watching attention and read-outs", min(start + AT_ONCE, len(tokens)), len(tokens))
     return Observation(*(np.concatenate(of_kind, 1) for of_kind in zip(*parts, strict=True)))

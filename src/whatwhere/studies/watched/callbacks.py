@@ -29,8 +29,7 @@ from whatwhere.heads.summary import label_of
 from whatwhere.studies.dynamics.history import Row, Settings, rows_of
 from whatwhere.studies.watched.tables import Watched
 from whatwhere.trace.layer import LayerTrace, Tokens, Trace
-from whatwhere.trace.read import adapt
-from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.traceable import traceable
 
 BUDGET = 0.05
 """The share of the training time that scoring may take."""
@@ -91,7 +90,7 @@ class HeadWatch:
             raise WhatwhereError(f"budget must be a share of the training time from 0 to 1, and {budget} arrived.")
         if any(number < 0 for number in (*(layers or ()), *(number for pair in heads or () for number in pair))):
             raise WhatwhereError("layers and heads count from 0, and a number below 0 arrived.")
-        self.source = adapt(model)
+        self.source = traceable(model)
         self.model, self.every, self.budget, self.tracker = model, every, budget, tracker
         self.inputs = _checked(inputs)
         self.queries = queries
@@ -176,11 +175,7 @@ class HeadWatch:
 
         layers = sorted(chosen) if chosen else None
         with undisturbed(self.model):
-            if isinstance(self.source, RotaryModel):
-                by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.queries)
-            else:
-                found = self.source.trace(self.inputs, layers=layers, queries=self.queries)
-                by_layer = [rows_of_layer(layer) for layer in found.layers]
+            by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.queries)
         return [row for rows in by_layer for row in rows]
 
     def _chosen(self) -> dict[int, set[int]]:

@@ -1,0 +1,76 @@
+"""Our GPT-J as a traceable model. Layers in which nothing changes keep the compiled path."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.gptj import GPTJ, Block
+from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.layer import LayerTrace, Tokens
+
+
+class OwnModel(LayerwiseModel):
+    """Reads a GPT-J of ours; the model itself is not touched.
+
+    Args:
+        model: trained, or with weights of any kind.
+    """
+
+    name = "GPT-J"
+
+    def __init__(self, model: GPTJ) -> None:
+        self.model = model
+        self.depth, self.heads = model.config.layers, model.config.heads
+
+    def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
+        """See :class:`LayerwiseModel`; there is no padding here."""
+        return Inputs.whole(self.model.check_tokens(plain_ids(tokens, self.name)))
+
+    def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
+        """See :class:`LayerwiseModel`."""
+        seq = inputs.ids.shape[1]
+        x = self.model.embedding(inputs.ids)  # [batch, seq, d_model]
+        for index, block in enumerate(self.model.layers()):
+            edit = visit(self._call(index, block, x)) if index in layers else None
+            x = block(x, *self.model.turns_of(index, seq), edit=edit)
+        return self.model.head(self.model.norm(x))
+
+    def _call(self, index: int, block: Block, x: Float[Tensor, "batch seq d_model"]) -> AttentionCall:
+        w_query, w_key, w_value, _ = block.w_in.split(block.sizes)
+
+        def read(places: Int[Tensor, "query"]) -> LayerTrace:
+            y = block.norm(x)
+            gate = torch.ones(self.model.config.d_head, device=x.device)
+            gate[: self.model.config.rotated] = self.model.gates[index].repeat(2)
+            return LayerTrace(
+                layer=index,
+                queries=block.split_heads(functional.linear(y[:, places], w_query)) * gate.to(x),
+                keys=block.split_heads(functional.linear(y, w_key)),
+                rotation=self.model.rotation_of(index),
+                scale=block.scale,
+                query_positions=places,
+                visible=torch.arange(x.shape[1], device=x.device) <= places[:, None],
+            )
+
+        return AttentionCall(index, read, lambda: block.split_heads(functional.linear(block.norm(x), w_value)))
+
+
+def plain_ids(tokens: Tokens | Mapping[str, Any], name: str) -> Tokens:
+    """Tokens for a model that knows no padding.
+
+    Raises:
+        WhatwhereError: they come with an attention mask.
+    """
+    if isinstance(tokens, Mapping):
+        raise WhatwhereError(
+            f"expected a table of ids for a {name}, got tokens with an attention mask; only transformers models take "
+            "one."
+        )
+    return tokens

@@ -1,0 +1,129 @@
+"""One protocol for every model whose attention can be read: ``whatwhere.trace`` and ``whatwhere.run``.
+
+Our GPT-J, the hand-built heads of :mod:`whatwhere.theory`, loaded transformers models and TransformerLens' bridges all
+become :class:`Traceable`, so each analysis and each intervention is written once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.gptj import GPTJ
+from whatwhere.trace.interventions import Ablate, Head, Intervention
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace
+from whatwhere.trace.lens import is_bridge, unbridged
+from whatwhere.trace.own import OwnModel
+from whatwhere.trace.rotary import RotaryModel
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A model that says what its attention layers did, and that runs with interventions."""
+
+    name: str
+    depth: int
+    heads: int
+
+    def stream(
+        self,
+        tokens: Tokens | Mapping[str, Any],
+        reduce: Callable[[LayerTrace], T],
+        *,
+        layers: Sequence[int] | None = None,
+        queries: Sequence[int] | None = None,
+        interventions: Sequence[Intervention] = (),
+    ) -> list[T]:
+        """See :meth:`whatwhere.trace.forward.LayerwiseModel.stream`."""
+        ...
+
+    def run(
+        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
+    ) -> Float[Tensor, "batch seq vocab"]:
+        """See :meth:`whatwhere.trace.forward.LayerwiseModel.run`."""
+        ...
+
+
+def traceable(model: object) -> Traceable:
+    """The model itself if it is traceable, otherwise an adapter that is.
+
+    Raises:
+        WhatwhereError: there is no way to read this kind of model; the message says why.
+    """
+    if isinstance(model, Traceable):
+        return model
+    if isinstance(model, GPTJ):
+        return OwnModel(model)
+    if is_bridge(model):
+        model = unbridged(model)
+    if "transformers" in sys.modules:  # otherwise no model of it can exist
+        from transformers import PreTrainedModel
+
+        if isinstance(model, PreTrainedModel):
+            return RotaryModel(model)
+    raise WhatwhereError(
+        "expected a model of whatwhere (see whatwhere.load) or a loaded transformers model, "
+        f"got a {type(model).__name__}."
+    )
+
+
+def trace(
+    model: object,
+    tokens: Tokens | Mapping[str, Any],
+    *,
+    layers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
+    attention_mask: Tensor | None = None,
+    interventions: Sequence[Intervention] = (),
+) -> Trace:
+    """Runs a model on some inputs and returns what its attention layers did.
+
+    Args:
+        model: one of ours, trained or hand-built, or a loaded transformers model with rotary positions (or a
+            TransformerBridge around one).
+        tokens: ids ``[batch, seq]``; for a transformers model also what its tokenizer returns.
+        layers: which layers, from 0; all by default.
+        queries: which query positions, from 0 (negative: from the end); only the last by default.
+        attention_mask: 0 at padding, ``[batch, seq]``; transformers models only.
+        interventions: what to change in the model; the trace shows it.
+
+    Raises:
+        WhatwhereError: the model cannot be read, or a layer, head or position does not exist.
+    """
+    if attention_mask is not None:
+        ids = tokens["input_ids"] if isinstance(tokens, Mapping) else tokens
+        tokens = {"input_ids": ids, "attention_mask": attention_mask}
+    kept = traceable(model).stream(
+        tokens, lambda layer: layer, layers=layers, queries=queries, interventions=interventions
+    )
+    return Trace(tuple(kept))
+
+
+def run(
+    model: object,
+    tokens: Tokens | Mapping[str, Any],
+    *,
+    ablate: Iterable[Head] = (),
+    interventions: Sequence[Intervention] = (),
+) -> Float[Tensor, "batch seq vocab"]:
+    """Runs any traceable model, with something changed, and returns the logits of the next token at every position.
+
+    Args:
+        model: as for :func:`trace`.
+        tokens: as for :func:`trace`.
+        ablate: (layer, head) pairs; short for ``Ablate(layer, head)``: what the head writes becomes its mean over
+            these inputs.
+        interventions: see :mod:`whatwhere.trace.interventions`.
+
+    Raises:
+        WhatwhereError: the model cannot be read, or a layer or head does not exist.
+    """
+    ablations = [Ablate(layer, head) for layer, head in ablate]
+    return traceable(model).run(tokens, interventions=[*ablations, *interventions])
