@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def main() -> None:
     ]
     for task, by_hand in cases:
         dataset = task.dataset(SIZE)
-        splits = [asdict(split) for split in dataset.splits().values()]
+        splits = [split.arrays() for split in dataset.splits().values()]
         with tempfile.TemporaryDirectory() as directory:
             made, slow, written = seconds(
                 lambda task=task: task.dataset(SIZE),

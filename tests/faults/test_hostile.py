@@ -107,7 +107,7 @@ def test_names_inside_files_lead_nowhere_outside(finished: Path, tmp_path: Path)
     content["training"]["preset"] = "../../escape"
     (run / "config.json").write_text(json.dumps(content))
     ended = command(*reader("score", run))
-    assert ended.code == 2 and "the task must be one of number, letter" in ended.err
+    assert ended.code == 2 and "expected a task of number, letter" in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 

@@ -1,4 +1,4 @@
-"""``whatwhere data``: the balanced dataset of a task on disk, and sequences drawn in the terminal."""
+"""``whatwhere data``: the balanced data of a task on disk, what they leak, and sequences drawn in the terminal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whatwhere.cli.console import note, out, print_json
+from whatwhere.cli.console import note, out, print_json, remark, table
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.dataset import Dataset
-    from whatwhere.tasks.shortcuts import Shortcut
     from whatwhere.tasks.task import Task
+
+MEASURED = 40_000
+"""Sequences on which ``--shortcuts`` measures."""
 
 
 def _parameter(text: str) -> Any:
@@ -28,6 +32,9 @@ def data(
     seed: Annotated[int, typer.Option(help="Same seed, same sequences.")] = 0,
     show: Annotated[int, typer.Option(min=0, help="Draw this many sequences.")] = 0,
     hops: Annotated[int | None, typer.Option(help="Draw this hop class only; all in turn by default.")] = None,
+    shortcuts: Annotated[
+        bool, typer.Option("--shortcuts", help="Measure rules that guess the answer without the path.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     target: Annotated[int | None, _parameter("Tokens of the target window (8).")] = None,
     context: Annotated[int | None, _parameter("Tokens of the pre-target window, without the query (8).")] = None,
@@ -36,100 +43,99 @@ def data(
     symbols: Annotated[int | None, _parameter("Number task: the alphabet (120).")] = None,
     distractors: Annotated[str | None, _parameter("Number task: in-range (default) or any, off the path.")] = None,
     letters: Annotated[int | None, _parameter("Letter task: the alphabet (8).")] = None,
-    generator: Annotated[str | None, _parameter("Letter task: decoy (default) or strict.")] = None,
+    generator: Annotated[
+        str | None, _parameter("Letter task: paper (default, the authors' data), decoy (leak-free), strict or simple.")
+    ] = None,
 ) -> None:
-    """Makes the balanced data of a task, or draws some of its sequences.
+    """Makes the balanced data of a task, measures what they leak, or draws some sequences.
 
     Example: [bold]whatwhere data letter --show 2 --hops 4[/bold]
+
+    Example: [bold]whatwhere data letter --generator decoy --shortcuts[/bold]
     """
     from whatwhere.tasks import make_task
 
-    parameters = {
-        "target": target,
-        "context": context,
-        "max_hops": max_hops,
-        "integers": integers,
-        "symbols": symbols,
-        "distractors": distractors,
-        "letters": letters,
-        "generator": generator,
-    }
-    chosen = make_task(task, **{name: value for name, value in parameters.items() if value is not None})
-    if to is None and not show:
-        raise WhatwhereError("nothing to do: give --out DIR to write the data, or --show N to draw N sequences.")
+    given = {"target": target, "context": context, "max_hops": max_hops, "integers": integers, "symbols": symbols,
+             "distractors": distractors, "letters": letters, "generator": generator}  # fmt: skip
+    chosen = make_task(task, **{name: value for name, value in given.items() if value is not None})
+    if to is None and not show and not shortcuts:
+        raise WhatwhereError(
+            "nothing to do: give --out DIR to write the data, --shortcuts to measure what they leak, or --show N to "
+            "draw N sequences."
+        )
     if hops is not None and not show:
-        raise WhatwhereError("--hops chooses what --show draws, and --show is missing; a dataset holds every class.")
+        raise WhatwhereError("--hops chooses what --show draws, and --show is missing; a data set holds every class.")
     result: dict[str, Any] = {}
     if show:
-        batch = chosen.sample(show, hops=hops, seed=seed)
-        result["shown"] = _sequences(chosen, batch)
-        if not json:
-            _draw(chosen, batch)
+        result["shown"] = _show(chosen, chosen.sample(show, hops=hops, seed=seed), quiet=json)
     if to is not None:
         result |= _write(chosen, size, seed, to, quiet=json)
+    elif shortcuts:
+        count = min(MEASURED, max(chosen.max_hops, 2**22 // chosen.length))  # fewer if they are long
+        result["shortcuts"] = _measure(chosen, chosen.sample(count, seed=seed), quiet=json).to_dict("records")
     if json:
         print_json(result)
 
 
-def _sequences(task: Task, batch: Batch) -> list[dict[str, Any]]:
-    return [
-        {
-            "tokens": task.decode(batch.tokens[row]),
-            "answer": task.decode(batch.answers[row : row + 1]),
-            "hops": int(batch.hops[row]),
-            "path": [int(position) for position in batch.paths[row] if position >= 0],
-        }
-        for row in range(len(batch))
-    ]
-
-
-def _draw(task: Task, batch: Batch) -> None:
+def _show(task: Task, batch: Batch, *, quiet: bool) -> list[dict[str, Any]]:
     from whatwhere.tasks.picture import draw
 
+    if quiet:
+        paths = [[int(position) for position in path if position >= 0] for path in batch.paths]
+        return batch.to_frame().assign(path=paths).to_dict("records")
     for row in range(len(batch)):
         out.print(draw(task, batch, row, out.width), soft_wrap=True)
+    return []
 
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
-    from whatwhere.store.storage import read_json
-    from whatwhere.tasks.shortcuts import shortcuts, write_shortcuts
+    from whatwhere.store.documents import read_json
+    from whatwhere.tasks.dataset import MANIFEST
+    from whatwhere.tasks.shortcuts import write_shortcuts
 
     dataset = task.dataset(size, seed)
     manifest = dataset.manifest()
     if (to / "manifest.json").exists():
-        there = read_json(to / "manifest.json", "the dataset's manifest")
+        there = read_json(to / "manifest.json", MANIFEST)
         if there.get("sha256") != manifest["sha256"]:
-            raise WhatwhereError(f"{to} already holds another dataset. Choose another place, or remove it first.")
+            raise WhatwhereError(f"{to} already holds another data set. Choose another place, or remove it first.")
     dataset.save(to)
-    found = shortcuts(task, dataset.test)
+    shared = dataset.shared()
+    if not quiet:
+        _counts(dataset, shared)
+    found = _measure(task, dataset.test, quiet=quiet)
     write_shortcuts(to / "shortcuts.csv", found)
     if not quiet:
-        _report(dataset, found)
         note(f"Written to {to}: {', '.join(sorted(path.name for path in to.iterdir()))}.")
-    rules = [{"rule": each.rule, "hopping": each.hopping, "accuracy": list(each.accuracy)} for each in found]
-    return {"directory": str(to), **manifest, "shortcuts": rules}
+    return {"directory": str(to), **manifest, "shared": shared, "shortcuts": found.to_dict("records")}
 
 
-def _report(dataset: Dataset, found: list[Shortcut]) -> None:
-    from rich.table import Table
-
+def _counts(dataset: Dataset, shared: int) -> None:
     from whatwhere.tasks.dataset import hop_counts
 
-    classes = [str(hop) for hop in range(1, dataset.task.max_hops + 1)]
-    counts = Table("sequences", title=f"{dataset.task.name} task, seed {dataset.seed}", title_justify="left", box=None)
-    rules = Table("guess the answer as ...", title="Without the path, on the test set", title_justify="left", box=None)
-    for table in (counts, rules):
-        for hop in classes:
-            table.add_column(f"{hop} hop{'s' if hop != '1' else ''}", justify="right")
+    counts = table("sequences", *_classes(dataset.task), left=["sequences"])
     for name, split in dataset.splits().items():
         counts.add_row(name, *(f"{count:,}" for count in hop_counts(dataset.task, split).values()))
-    for each in found:
-        mark = " *" if each.hopping else ""
-        rules.add_row(each.rule + mark, *(f"{accuracy:.2f}" for accuracy in each.accuracy))
     out.print(counts)
-    out.print()
-    out.print(rules)
-    out.print("* follows pointers, though not along the whole path of the query", style="dim")
+    remark(f"{dataset.task.name} task, seed {dataset.seed}; test sequences that also occur in training: {shared:,}\n")
+
+
+def _measure(task: Task, batch: Batch, *, quiet: bool) -> pd.DataFrame:
+    from whatwhere.tasks.shortcuts import shortcuts
+
+    found = shortcuts(task, batch)
+    if not quiet:
+        rules = table("guess the answer as ...", *_classes(task), left=["guess the answer as ..."])
+        for rule, rows in found.groupby("rule", sort=False):
+            mark = " *" if bool(rows["hopping"].iloc[0]) else ""
+            rules.add_row(f"{rule}{mark}", *(f"{accuracy:.2f}" for accuracy in rows["accuracy"]))
+        out.print(rules)
+        remark(f"* follows pointers, but not the query's path; accuracy on {len(batch):,} sequences")
+    return found
+
+
+def _classes(task: Task) -> list[str]:
+    return [f"{hop} hop{'s' if hop > 1 else ''}" for hop in range(1, task.max_hops + 1)]
 
 
 def register(app: typer.Typer) -> None:

@@ -23,15 +23,13 @@ def make_task(name: str, **parameters: Any) -> NumberTask | LetterTask:
         WhatwhereError: there is no such task or parameter, a parameter is of another kind, or they cannot go together.
     """
     if name not in TASKS:
-        raise WhatwhereError(f"the task must be one of {', '.join(TASKS)}, and {name!r} arrived.")
+        raise WhatwhereError(f"expected a task of {', '.join(TASKS)}, got {name!r}.")
     known = {field.name: type(field.default) for field in fields(TASKS[name])}
     for key, value in parameters.items():
         if key not in known:
-            raise WhatwhereError(f"the {name} task has the parameters {', '.join(known)}, and {key!r} is none of them.")
+            raise WhatwhereError(f"expected parameters of the {name} task ({', '.join(known)}), got {key!r}.")
         if type(value) is not known[key]:
-            raise WhatwhereError(
-                f"{key} of the {name} task must be of the kind {known[key].__name__}, and {value!r} arrived."
-            )
+            raise WhatwhereError(f"expected {key} of the {name} task as {known[key].__name__}, got {value!r}.")
     return TASKS[name](**parameters)
 
 
@@ -42,6 +40,6 @@ def task_from_dict(description: object) -> NumberTask | LetterTask:
         WhatwhereError: it is no description, or see :func:`make_task`.
     """
     if not isinstance(description, Mapping):
-        raise WhatwhereError(f"a task is described by its name and parameters, and {description!r:.80} arrived.")
+        raise WhatwhereError(f"expected a task as its name and parameters, got {description!r:.80}.")
     parameters = {str(name): value for name, value in description.items()}
     return make_task(str(parameters.pop("name", None)), **parameters)

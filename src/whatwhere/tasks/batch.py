@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +38,7 @@ class Batch:
     def __getitem__(self, index: int | slice | np.ndarray) -> Batch:
         """Some of the sequences: one of them, a slice, a mask or an array of indices."""
         some = np.arange(len(self))[index].reshape(-1) if isinstance(index, int) else index
-        return Batch(*(getattr(self, name)[some] for name in ARRAYS), self.vocabulary)
+        return replace(self, **{name: array[some] for name, array in self.arrays().items()})
 
     def __repr__(self) -> str:
         hops = "none" if not len(self) else " ".join(str(hop) for hop in np.unique(self.hops))

@@ -1,13 +1,13 @@
 """The balanced data with its splits (Appendix "Number Task" and "Letter task", implementation), in memory and on disk.
 
-On disk a dataset is a directory: ``train.safetensors``, ``validation.safetensors``, ``test.safetensors`` and
+On disk a data set is a directory: ``train.safetensors``, ``validation.safetensors``, ``test.safetensors`` and
 ``manifest.json``, which holds the task's parameters, the seed, the counts and a checksum of each split.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store import storage
+from whatwhere.store.documents import read_json, write_json
+from whatwhere.store.tensors import load_tensors, save_tensors
 from whatwhere.tasks import Task, task_from_dict
-from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.batch import ARRAYS, Batch
 from whatwhere.tasks.task import random_streams
 
 TRAIN, VALIDATION = 0.9, 0.005
 """Shares of the first two splits; the test set is the rest."""
 SPLITS = ("train", "validation", "test")
+MANIFEST = "the manifest of the data set"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +52,23 @@ class Dataset:
             "whatwhere": version("whatwhere"),
         }
 
+    def shared(self) -> int:
+        """How many sequences of the test set occur in the training set as well; none of the paper's sizes do."""
+        train, test = (
+            np.ascontiguousarray(batch.tokens).view(np.dtype((np.void, batch.tokens[0].nbytes))).ravel()
+            for batch in (self.train, self.test)
+        )
+        return int(np.isin(test, train).sum())
+
     def save(self, directory: Path) -> None:
-        """Writes the splits, then the manifest: a directory with a manifest is a whole dataset.
+        """Writes the splits, then the manifest: a directory with a manifest is a whole data set.
 
         Raises:
             WhatwhereError: the place cannot be written to.
         """
         for name, split in self.splits().items():
-            storage.save_tensors(Path(directory) / f"{name}.safetensors", asdict(split))
-        storage.write_json(Path(directory) / "manifest.json", self.manifest())
+            save_tensors(Path(directory) / f"{name}.safetensors", split.arrays())
+        write_json(Path(directory) / "manifest.json", self.manifest())
 
 
 def make_dataset(task: Task, size: int, seed: int) -> Dataset:
@@ -71,11 +81,14 @@ def make_split(task: Task, name: str, size: int, seed: int) -> Batch:
 
     Hop classes are equal (108,000 / 600 / 11,400 of each with the paper's 480,000) and come in turn; within a class the
     cells place x answer are filled equally, and which cells hold the remainder is random. The seed of a split is the
-    data set's plus the sizes of the splits before it.
+    data set's plus the sizes of the splits before it. Nothing keeps a small task from drawing a sequence twice;
+    :meth:`Dataset.shared` counts that.
 
     Raises:
-        WhatwhereError: there are too few sequences for the splits, or more than memory holds.
+        WhatwhereError: there is no such split, there are too few sequences for the splits, or more than memory holds.
     """
+    if name not in SPLITS:
+        raise WhatwhereError(f"expected a split of {', '.join(SPLITS)}, got {name!r}.")
     smallest = round(task.max_hops / VALIDATION)
     if size < smallest:
         raise WhatwhereError(
@@ -98,23 +111,23 @@ def hop_counts(task: Task, batch: Batch) -> dict[str, int]:
 
 def _checksum(batch: Batch) -> str:
     digest = hashlib.sha256()
-    for field in fields(batch):
-        digest.update(np.ascontiguousarray(getattr(batch, field.name)).data)
+    for array in batch.arrays().values():
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def load_dataset(directory: Path) -> Dataset:
-    """Reads what :meth:`Dataset.save` wrote, and checks that it is what its manifest says and that answers are right.
+    """Reads what :meth:`Dataset.save` wrote, and checks it against its manifest and the task's oracle.
 
     Raises:
         WhatwhereError: a file is missing or damaged, or manifest and splits do not belong together.
     """
     directory = Path(directory)
-    manifest = storage.read_json(directory / "manifest.json", "the dataset's manifest")
+    manifest = read_json(directory / "manifest.json", MANIFEST)
     kinds = {"task": dict, "seed": int, "sha256": dict}
     missing = [key for key, kind in kinds.items() if not isinstance(manifest.get(key), kind)]
     if missing:
-        raise WhatwhereError(f"the dataset's manifest in {directory} lacks {', '.join(missing)}; make the data anew.")
+        raise WhatwhereError(f"{MANIFEST} in {directory} lacks {', '.join(missing)}; make the data anew.")
     task = task_from_dict(manifest["task"])
     splits = {name: _load_split(task, directory / f"{name}.safetensors", name) for name in SPLITS}
     dataset = Dataset(task, seed=manifest["seed"], **splits)
@@ -127,14 +140,14 @@ def load_dataset(directory: Path) -> Dataset:
 
 
 def _load_split(task: Task, path: Path, name: str) -> Batch:
-    arrays, _ = storage.load_tensors(path, f"the {name} split")
-    wanted = {"tokens": (task.length,), "answers": (), "hops": (), "paths": (task.max_hops + 1,)}
+    arrays, _ = load_tensors(path, f"the {name} split")
+    wanted = dict(zip(ARRAYS, ((task.length,), (), (), (task.max_hops + 1,)), strict=True))
     n = len(arrays["tokens"]) if "tokens" in arrays else 0
     for field, shape in wanted.items():
         found = arrays.get(field)
         if found is None or found.dtype != np.int32 or found.shape != (n, *shape):
             raise WhatwhereError(f"the {name} split at {path} should hold {field} as int32 {(n, *shape)}; it does not.")
-    batch = Batch(**{field: arrays[field] for field in wanted})
+    batch = Batch(**{field: arrays[field] for field in wanted}, vocabulary=task.vocabulary)
     if (task.solve(batch.tokens) != batch.answers).any():
         raise WhatwhereError(f"the {name} split at {path} holds answers that the {task.name} task does not give.")
     hops = (batch.paths >= 0).sum(1) - 1

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from whatwhere.store import storage
+from whatwhere.store.files import write_bytes
+from whatwhere.store.tables import write_csv
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
@@ -174,4 +175,4 @@ def _share_right(view: View, score: Scores, answers: Int[np.ndarray, "n"]) -> Fl
 
 def write_shortcuts(path: Path, found: pd.DataFrame) -> None:
     """Writes the report as a tidy table."""
-    storage.write_csv(path, list(found.columns), found.itertuples(index=False, name=None))
+    write_bytes(path, write_csv(found))

@@ -198,7 +198,9 @@ class Task(ABC):
             raise WhatwhereError(f"expected one hop count, or {n} of them, got {each.size}.")
         wrong = (each < 1) | (each > self.max_hops)
         if wrong.any():
-            raise WhatwhereError(f"expected hops from 1 to {self.max_hops}, got {each[wrong][0]}; max_hops sets the limit.")
+            raise WhatwhereError(
+                f"expected hops from 1 to {self.max_hops}, got {each[wrong][0]}; max_hops sets the limit."
+            )
         return each
 
     def instances(self, rng: np.random.Generator, hops: Int[np.ndarray, "n"]) -> Batch:
@@ -234,9 +236,7 @@ class Task(ABC):
             answers[start : start + block] = some[rows, ends]
         return answers
 
-    def follow(
-        self, tokens: Int[np.ndarray, "n seq"]
-    ) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
+    def follow(self, tokens: Int[np.ndarray, "n seq"]) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
         """Follows the hops from the last token, whatever made the sequence.
 
         Returns:

@@ -12,7 +12,16 @@ from jaxtyping import Bool, Int
 
 from whatwhere.tasks.balance import random_subset
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.generators.generator import ANSWER, Generator, Role, Roles, Sizes, letters_of_path, uniform_integers, uniform_roles
+from whatwhere.tasks.generators.generator import (
+    ANSWER,
+    Generator,
+    Role,
+    Roles,
+    Sizes,
+    letters_of_path,
+    uniform_integers,
+    uniform_roles,
+)
 from whatwhere.tasks.vocabulary import LetterVocabulary
 
 

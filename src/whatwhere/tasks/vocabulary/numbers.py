@@ -53,7 +53,10 @@ class NumberVocabulary(Vocabulary):
         return integer_names(self.integers)
 
     def request_for(  # noqa: D102
-        self, tokens: Int[np.ndarray, "n seq"], starts: Int[np.ndarray, "n"], goals: Int[np.ndarray, "n"]
+        self,
+        tokens: Int[np.ndarray, "n seq"],  # noqa: ARG002
+        starts: Int[np.ndarray, "n"],
+        goals: Int[np.ndarray, "n"],
     ) -> Int[np.ndarray, "n"]:
         return starts - goals - 1
 

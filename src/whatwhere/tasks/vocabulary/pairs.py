@@ -57,9 +57,7 @@ class LetterVocabulary(Vocabulary):
         """The id of a pair, the inverse of :meth:`left` and :meth:`right`."""
         return left * self.width + right
 
-    def matches(
-        self, tokens: Int[np.ndarray, "n seq"]
-    ) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
+    def matches(self, tokens: Int[np.ndarray, "n seq"]) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
         """The leftmost position with each token's right letter as left letter, and that of a different such token.
 
         Both are the sequence length if there is none. One pass for each letter, so the cost is linear in the length.
@@ -88,7 +86,10 @@ class LetterVocabulary(Vocabulary):
         return list(ascii_letters[: self.letters])
 
     def request_for(  # noqa: D102
-        self, tokens: Int[np.ndarray, "n seq"], starts: Int[np.ndarray, "n"], goals: Int[np.ndarray, "n"]
+        self,
+        tokens: Int[np.ndarray, "n seq"],
+        starts: Int[np.ndarray, "n"],  # noqa: ARG002
+        goals: Int[np.ndarray, "n"],
     ) -> Int[np.ndarray, "n"]:
         return self.left(tokens[np.arange(len(tokens)), goals])
 
