@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "NumberTask": "whatwhere.tasks.number",
@@ -19,15 +19,20 @@ _HOME = {
     "trace": "whatwhere.trace.traceable",
     "run": "whatwhere.trace.traceable",
     "score": "whatwhere.heads.scores",
+    "study": "whatwhere.studies.measuring",
     "HeadWatch": "whatwhere.studies.watched.callbacks",
     "WhatwhereError": "whatwhere.errors",
 }
 
-__all__ = ["Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "run", "score", "trace"]
+__all__ = [
+    "Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "run", "score", "study",
+    "trace",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from whatwhere.errors import WhatwhereError
     from whatwhere.heads.scores import score
+    from whatwhere.studies.measuring import study
     from whatwhere.studies.watched.callbacks import HeadWatch
     from whatwhere.tasks.batch import Batch
     from whatwhere.tasks.letter import LetterTask

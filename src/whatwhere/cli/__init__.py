@@ -1,4 +1,4 @@
-"""The ``whatwhere`` command: parse, call, save, print. One file per command, no computing here.
+"""The ``whatwhere`` command: parse, call, print. Studies share one command; the others have a file each.
 
 Heavy imports (torch, matplotlib, transformers) stand inside the commands, so that ``--help`` answers at once.
 """
@@ -9,26 +9,52 @@ import sys
 import warnings
 from typing import Any
 
+import click
 import typer
+from rich.markup import escape
+from typer.core import TyperGroup
 
-from whatwhere.cli import data, geometry, heads, length, llm, mechanism, report, reproduce, score, sweep, theory, train
-from whatwhere.cli.addresses import paths_for_addresses
+from whatwhere.cli import data, report, reproduce, sweep, train
 from whatwhere.cli.console import complain, note
+from whatwhere.cli.studies import command_of
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.machine.memory import is_exhausted
+from whatwhere.studies import STUDIES, study_named
 
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
+_ORDER = ("data", "train", *STUDIES, "reproduce", "report", "sweep")
 
+
+class _Commands(TyperGroup):
+    """The commands that are not studies, and one for each study, made when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a reader needs them; studies of one's own come last."""
+        return [*_ORDER, *(name for name in STUDIES if name not in _ORDER)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A study becomes a command of its own."""
+        if cmd_name not in STUDIES:
+            return super().get_command(ctx, cmd_name)
+        study = study_named(cmd_name)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP)
+        epilog = f"Example: [bold]{escape(study.example)}[/bold]" if study.example else None
+        alone.command(study.name, epilog=epilog, short_help=study.question)(command_of(study))
+        return typer.main.get_command(alone)
+
+
+_HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="whatwhere",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP,
 )
 
-for command in (data, train, score, heads, theory, mechanism, geometry, length, llm, sweep, reproduce, report):
+for command in (data, train, reproduce, report, sweep):
     command.register(app)
 
 
@@ -42,7 +68,7 @@ def _version(wanted: bool) -> bool:
 
 
 @app.callback(
-    epilog="Start with: [bold]whatwhere data number --show 2[/bold], then [bold]whatwhere heads number[/bold]."
+    epilog="Start with: [bold]whatwhere data number --show 2[/bold], then [bold]whatwhere heads letter[/bold]."
 )
 def whatwhere(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
@@ -58,8 +84,11 @@ def main() -> None:
     """
     warnings.showwarning = _show_warning
     try:
-        with paths_for_addresses(sys.argv[1:]) as words:
-            app(words)
+        try:
+            app()
+        except SystemExit:  # how commands end, well or not; after an error nothing more is tried
+            _send_rest()
+            raise
     except WhatwhereError as error:
         complain(str(error))
     except OSError as error:
@@ -71,6 +100,13 @@ def main() -> None:
     else:
         return
     sys.exit(2)
+
+
+def _send_rest() -> None:
+    """Sends what helpers of a command wrote to addresses in object storage, if there are any."""
+    addresses = sys.modules.get("whatwhere.store.addresses")
+    if addresses is not None:
+        addresses.send_rest()
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:

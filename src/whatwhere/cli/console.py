@@ -6,6 +6,7 @@ So ``whatwhere ... --json > file`` always holds the result and nothing else.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,9 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -33,6 +36,10 @@ class _Guarded(Console):
         return super().render_str(_printable(text), **style)
 
 
+INTERRUPTED = 130
+"""The exit code of a command that was stopped."""
+LINE_EVERY = 30.0
+"""Seconds between two lines of progress where there is no terminal."""
 out = _Guarded(highlight=False)
 err = _Guarded(stderr=True, highlight=False)
 
@@ -66,18 +73,33 @@ def remark(text: str) -> None:
     out.print(text, style="dim", markup=False)
 
 
-def progress() -> Progress:
-    """A progress bar with an estimate of the time left, on stderr; it stays silent where there is no terminal."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-    )
+class Bar(Progress):
+    """A progress bar with an estimate of the time left, on stderr; a line every half minute where no terminal is."""
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        usual = (
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )  # fmt: skip
+        super().__init__(*(columns or usual), console=err, disable=not err.is_terminal)
+        self._spoke = time.monotonic()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """Moves a bar, or prints the line when it is time."""
+        super().update(task_id, **changes)
+        now = time.monotonic()
+        if err.is_terminal or now - self._spoke < LINE_EVERY:
+            return
+        self._spoke = now
+        task = self.tasks[self.task_ids.index(task_id)]
+        left = task.time_remaining
+        share = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
+        note(f"{task.description}{share}" + ("" if left is None else f", about {left / 60:.0f} min left"))
+
+
+def progress() -> Bar:
+    """A bar for one piece of work."""
+    return Bar()
 
 
 def _printable(text: str) -> str:

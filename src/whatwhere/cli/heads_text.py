@@ -14,7 +14,7 @@ from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
     from whatwhere.studies.language_models.head_map import HeadMap, Profile, TextHead
-    from whatwhere.trace.open import LoadedModel
+    from whatwhere.trace.rotary import RotaryModel
 
 SHOWN = 5
 """Heads in each of the two lists."""
@@ -73,14 +73,14 @@ def heads_on_text(
     return found
 
 
-def _write_page(path: Path, found: HeadMap, loaded: LoadedModel, text: Path) -> None:
+def _write_page(path: Path, found: HeadMap, loaded: RotaryModel, text: Path) -> None:
     from whatwhere.studies.language_models.page import write_heads_page
     from whatwhere.studies.language_models.text import cut_windows, read_text_file
     from whatwhere.studies.language_models.text_attention import text_attention
 
     window = cut_windows(read_text_file(text), loaded.tokenizer, tokens=found.tokens, windows=1)[0]
     layers = sorted({row.layer for row in found.heads})
-    write_heads_page(path, found, text_attention(loaded.model, loaded.tokenizer, window, layers))
+    write_heads_page(path, found, text_attention(loaded, loaded.tokenizer, window, layers))
     console.note(f"The page: {path}")
 
 

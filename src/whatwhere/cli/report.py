@@ -1,4 +1,4 @@
-"""``whatwhere report``: figures, claims and the page of a reproduction, made anew from disk."""
+"""``whatwhere report``: figures, claims and the page, made anew from disk."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import typer
 from rich.markup import escape
 
 from whatwhere.cli import console
+from whatwhere.cli.places import place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whatwhere.studies.claims_face import Judged
+    from whatwhere.studies.claim import Judged
 
 _STYLES = {"holds": "green", "fails": "red", "not tested": "dim"}
 
@@ -29,47 +30,33 @@ def register(app: typer.Typer) -> None:
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(help="What `whatwhere reproduce` made, a run that was scored, or a watched training.")
+        Path, typer.Argument(help="What `whatwhere reproduce` made, a run, or a watched training.", parser=place)
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Redraw all of it from what is on disk: figures, claims and the page; nothing is computed anew.
+    """Draw all figures, judge the claims and write the page from what is on disk; nothing is measured.
 
-    [bold]DIR/figures[/bold] holds PDF and PNG of each figure and index.csv, which says where the data of each lies;
-    [bold]DIR/claims.*[/bold] the claims, [bold]DIR/report.html[/bold] the page.
+    [bold]DIR/figures[/bold] holds PDF, PNG and CSV of each figure, [bold]DIR/claims.*[/bold] the claims,
+    [bold]DIR/report.html[/bold] the page.
     """
-    from whatwhere.page import write_page
-    from whatwhere.studies.claims_face import judge, write_claims
-    from whatwhere.studies.watched.tables import is_watched
-    from whatwhere.work.reproduction import FOLDER, draw_everything, is_reproduction
+    from whatwhere.work.report import make_report
 
     with console.progress() as bar:
         shown = bar.add_task("drawing", total=None)
-        gallery = draw_everything(
+        made = make_report(
             directory, lambda what, done, total: bar.update(shown, description=what, completed=done, total=total)
         )
-    judged: list[Judged] = []
-    if is_reproduction(directory):  # the claims compare two models; a single run has none of its own
-        judged = judge(directory)
-        write_claims(directory, judged)
-    page = None if is_watched(directory) else write_page(directory)
     if as_json:
         console.print_json(
             {
-                "page": None if page is None else str(page),
-                "figures": [str(file) for file in gallery.figures],
-                "missing": gallery.missing,
-                "claims": [claim.to_dict() for claim in judged],
+                "page": str(made.page),
+                "figures": [str(file) for file in made.figures],
+                "claims": [one.to_dict() for one in made.judged],
             }
         )
         return
-    for name in dict.fromkeys(file.stem for file in gallery.figures):
-        console.out.print(f"{directory / FOLDER / name}.pdf, .png", markup=False, soft_wrap=True)
-    print_claims(judged)
-    for missing in gallery.missing:
-        console.note(f"not there yet, {missing}")
-    if page is not None:
-        console.note(f"The page: {page}")
+    print_claims(made.judged)
+    console.note(f"{len(made.figures)} files in {directory / 'figures'}. The page: {made.page}")
 
 
 def print_claims(judged: Sequence[Judged]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whatwhere.cli.console import err, note, out, print_json, progress
+from whatwhere.cli.console import INTERRUPTED, err, note, out, print_json, progress
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import Start
 
-INTERRUPTED = 130
 """The exit code of a command that was asked to stop."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -57,3 +58,8 @@ def fast_precision(device: Device) -> Precision:
         flags = _CPU_FLAGS.read_text() if _CPU_FLAGS.is_file() else ""
         return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
     return "float32"
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

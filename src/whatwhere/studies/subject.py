@@ -125,12 +125,13 @@ class _Rotary:
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""
+        from whatwhere.trace.fingerprint import weights_fingerprint
         from whatwhere.trace.traceable import traceable
         from whatwhere.zoo.load import load
 
         model = traceable(load(source, step) if isinstance(source, str | Path) else source)
         name = str(source) if isinstance(source, str | Path) else model.name
-        return Opened(model, name, {"model": model.fingerprint()}, _home(source))
+        return Opened(model, name, {"model": weights_fingerprint(model)}, _home(source))
 
 
 NOTHING, TRAINED, RUN, ROTARY = _Nothing(), _Trained(), _OfRun(), _Rotary()

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.machine.device import fast_precision
+from whatwhere.machine.device import cores, fast_precision
 from whatwhere.model.shape import ModelConfig
 from whatwhere.tasks.task import Task
 from whatwhere.training.config import Schedule, TrainingConfig
@@ -72,7 +71,3 @@ def preset(name: str, task: Task) -> TrainingConfig:
         raise WhatwhereError(f"expected a preset of {', '.join(PRESETS)}, got {name!r}.")
     return PRESETS[name](task)
 
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

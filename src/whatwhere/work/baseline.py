@@ -1,7 +1,7 @@
 """Which claims held before, by preset: so that a reproduction can serve as a regression test.
 
-``baseline.json`` beside this file lists them, and ``whatwhere.studies.record`` writes it. ``zoo`` is the preset
-of reproductions from the shipped models.
+``baseline.json`` beside this file lists them, and ``tools/record_claims.py`` writes it. ``zoo`` is the preset of
+reproductions from the shipped models.
 """
 
 from __future__ import annotations
@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from whatwhere.store.storage import read_json
+from whatwhere.store.documents import read_json
 from whatwhere.studies.claim import HOLDS, Judged
 
 BASELINE = Path(__file__).with_name("baseline.json")
-PRESETS = ("smoke", "quick", "laptop", "paper", "zoo")
+PRESETS = ("smoke", "short", "paper", "zoo")
 
 
-def regressions(judged: Sequence[Judged], preset: str, *, partial: bool = False, path: Path = BASELINE) -> list[str]:
+def regressions(judged: Sequence[Judged], preset: str, path: Path = BASELINE) -> list[str]:
     """The claims that held in the recorded baseline of a preset and no longer do, in words.
 
     A preset without a record has none.
-
-    Args:
-        judged: the claims of a reproduction.
-        preset: ``smoke``, ``quick``, ``laptop``, ``paper`` or ``zoo``.
-        partial: stages were left out on purpose, so that missing results are no regression.
-        path: of the recorded baseline.
 
     Raises:
         WhatwhereError: the baseline is damaged.
@@ -34,5 +28,5 @@ def regressions(judged: Sequence[Judged], preset: str, *, partial: bool = False,
     return [
         f"{one.claim.id} held in the baseline of {preset} and is now: {one.verdict}. {one.why}"
         for one in judged
-        if one.claim.id in held and one.verdict != HOLDS and not (partial and one.missing)
+        if one.claim.id in held and one.verdict != HOLDS
     ]

@@ -1,4 +1,4 @@
-"""What each stage of the reproduction took, beside what the authors report (Appendix, compute resources).
+"""What each job of the reproduction took, beside what the authors report (Appendix, compute resources).
 
 The authors: 28 min 30 s and 26 min 29 s of training on one RTX A5000, then 5 hours of GPU and 8.5 hours of a 16-core
 CPU for the metrics of each model, and 2.0 TB of stored attention.
@@ -7,26 +7,29 @@ CPU for the metrics of each model, and 2.0 TB of stored attention.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 
-from whatwhere.store.storage import write_csv
-from whatwhere.work.stage import Record
+from whatwhere.store.files import write_bytes
+from whatwhere.store.manifest import Manifest
+from whatwhere.store.tables import to_frame, write_csv
+from whatwhere.training.run import Run
+from whatwhere.work.executor import Job
 
 _TRAINING = {"train-number": 28 * 60 + 30.0, "train-letter": 26 * 60 + 29.0}
-GPU = {**_TRAINING, "score-number": 5 * 3600.0, "score-letter": 5 * 3600.0}
-CPU = {"score-number": 8.5 * 3600, "score-letter": 8.5 * 3600}
+GPU = {**_TRAINING, "dynamics-number": 5 * 3600.0, "dynamics-letter": 5 * 3600.0}
+CPU = {"dynamics-number": 8.5 * 3600, "dynamics-letter": 8.5 * 3600}
 STORED = 2.0e12
 SUMS = ("total", "elapsed")
-"""The last rows: the time of all stages, and the time that passed, which is less where stages ran side by side."""
+"""The last rows: the time of all jobs, and the time that passed, which is less where jobs ran in parallel."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One stage, ours and theirs; NaN where the paper gives nothing."""
+    """One job, ours and theirs; NaN where the paper gives nothing."""
 
-    stage: str
+    job: str
     seconds: float
     bytes: int
     authors_gpu_seconds: float
@@ -34,17 +37,31 @@ class Timing:
     authors_bytes: float
 
 
-def timings(records: Sequence[Record], elapsed: float) -> list[Timing]:
-    """A row for each stage, the total, and the time that passed."""
-    rows = [Timing(r.stage, r.seconds, r.bytes, GPU.get(r.stage, nan), CPU.get(r.stage, nan), nan) for r in records]
-    seconds, size = sum(r.seconds for r in records), sum(r.bytes for r in records)
+def timings(jobs: Sequence[Job], elapsed: float) -> list[Timing]:
+    """A row for each job that trained or measured, the total, and the time that passed."""
+    rows = [_timing(job) for job in jobs if job.group not in ("figures", "zoo")]
+    seconds, size = sum(row.seconds for row in rows), sum(row.bytes for row in rows)
     theirs = sum(GPU.values()), sum(CPU.values()), STORED
     return [*rows, Timing(SUMS[0], seconds, size, *theirs), Timing(SUMS[1], elapsed, size, *theirs)]
 
 
+def _timing(job: Job) -> Timing:
+    directory = Path(job.arguments["directory"])
+    if job.group == "train":
+        metrics = Run(directory).metrics() if Run(directory).exists else []
+        seconds = metrics[-1]["seconds"] if metrics else nan
+        files = [*directory.glob("*.*"), *directory.glob("checkpoints/*"), *directory.glob("resume/*")]
+    else:
+        manifest = Manifest(directory)
+        seconds = manifest.record.seconds if manifest.exists else nan
+        files = list(directory.glob("*.*"))
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    return Timing(job.name, seconds, size, GPU.get(job.name, nan), CPU.get(job.name, nan), nan)
+
+
 def write_timings(path: Path, rows: Sequence[Timing]) -> None:
     """Writes ``timing.csv``."""
-    write_csv(path, [field.name for field in fields(Timing)], [astuple(row) for row in rows])
+    write_bytes(path, write_csv(to_frame(Timing, rows)))
 
 
 def duration(seconds: float) -> str:

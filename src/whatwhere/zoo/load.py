@@ -1,40 +1,43 @@
-"""Any model of ours by name or path: a shipped one, a run, or one checkpoint."""
+"""Any model by name or path: a shipped one, a run, a checkpoint, a model directory, a hub name, a GGUF file."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model
 from whatwhere.model.gptj import GPTJ
 from whatwhere.training.run import Run
 
-SHIPPED = ("number", "letter")
+if TYPE_CHECKING:
+    from whatwhere.trace.rotary import RotaryModel
+
 SHIPPED_AT = Path(__file__).parent
-"""Where they lie: a directory each, with the model, its manifest, its metrics and its scores along training."""
+"""A directory for each shipped model: the model, how it was made, its learning curves and its scores along training."""
+SHIPPED = ("number", "letter")
 
 
-def load(source: str | Path, step: int | None = None) -> GPTJ:
+def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
     """Loads a model.
 
     Args:
-        source: ``"number"`` or ``"letter"`` for the models that ship with the package, a run directory, or a
-            checkpoint file.
+        source: ``"number"`` or ``"letter"`` for the models that ship with the package, a run directory, a checkpoint
+            file, a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
         step: which checkpoint of a run; the last by default.
 
     Raises:
         WhatwhereError: there is no such model, or its file is damaged.
     """
-    path = Path(source)
-    if path.is_dir() and (Run(path).exists or str(source) not in SHIPPED):
+    path, name = Path(source), str(source)
+    if Run(path).exists and not (name in SHIPPED and not path.joinpath("manifest.json").is_file()):
         return Run(path).load(step)
     if step is not None:
-        raise WhatwhereError(f"step {step} was asked for, and {source} is not a run directory; leave the step out.")
-    if path.is_file():
+        raise WhatwhereError(f"expected a run directory, since step {step} was asked for; got {source}.")
+    if name in SHIPPED and not path.exists():
+        return load_model(SHIPPED_AT / name / "model.safetensors")
+    if path.is_file() and path.suffix == ".safetensors":
         return load_model(path)
-    if str(source) in SHIPPED:
-        return load_model(SHIPPED_AT / str(source) / "model.safetensors")
-    raise WhatwhereError(
-        f"a shipped model ({', '.join(SHIPPED)}), a run directory or a checkpoint file was expected, "
-        f"and there is nothing at {source!s}."
-    )
+    from whatwhere.trace.open import load_rotary
+
+    return load_rotary(name)

@@ -1,49 +1,53 @@
-"""A shipped model as a run directory, so that every analysis of a run takes it: its history and its last checkpoint."""
+"""A shipped model as a run directory, so that every study of a run takes it: its history and its last checkpoint."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
-from whatwhere.store.storage import read_json, read_text, write_json, write_text
-from whatwhere.training.run import Run
-from whatwhere.zoo.load import SHIPPED_AT, load
+from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import load_model
+from whatwhere.store.documents import read_json
+from whatwhere.store.files import read_bytes, whole_file
+from whatwhere.training.config import TrainingConfig
+from whatwhere.training.run import METRICS, Run, TestAccuracy
+from whatwhere.zoo.load import SHIPPED_AT
 
 
-def manifest(name: str) -> dict[str, Any]:
+def about(name: str) -> dict[str, Any]:
     """How a shipped model was made."""
-    return read_json(SHIPPED_AT / name / "manifest.json", "the manifest of a shipped model")
+    return read_json(SHIPPED_AT / name / "about.json", "the description of a shipped model")
 
 
-def take(name: str, directory: Path) -> Run:
+def take(name: str, directory: Path) -> Run | None:
     """Writes a shipped model to a directory as the run that it came from, without the checkpoints before the last.
 
     Args:
-        name: ``number`` or ``letter``.
-        directory: the run; what is there is overwritten.
+        name: of the shipped model.
+        directory: the run; what is there already is kept.
+
+    Returns:
+        The run, or None if it was there.
+
+    Raises:
+        WhatwhereError: another run is there.
     """
-    made, run = manifest(name), Run(directory)
-    # First, as the other files are bound to it.
-    write_json(
-        run.directory / "config.json",
-        {"training": made["training"], "environment": made["made_with"], "shipped": made["command"]},
-    )
-    run.save_checkpoint(made["steps"], load(SHIPPED_AT / name / "model.safetensors"))
-    for path in (run.metrics_path, run.scores_path):
-        write_text(path, read_text(SHIPPED_AT / name / path.name, "a table of a shipped model"))
-    write_json(
-        run.directory / "test.json",
-        {
-            "step": made["steps"],
-            "accuracy_by_hop": made["test_accuracy_by_hop"],
-            "sequences": made["test_sequences"],
-            "seconds": made["seconds"],
-        },
-        run.owner,
-    )
+    made, run, home = about(name), Run(directory), SHIPPED_AT / name
+    if run.exists:
+        if run.about().get("shipped") != made["command"]:
+            raise WhatwhereError(
+                f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to go on with "
+                "it, or choose another --out."
+            )
+        if run.steps() and run.test():
+            return None
+    else:
+        run.create(TrainingConfig.from_dict(made["training"]), {"shipped": made["command"]})
+    run.save_checkpoint(made["steps"], load_model(home / "model.safetensors"))
+    run.manifest.put(METRICS, read_bytes(home / METRICS, "the learning curves of a shipped model"))
+    run.write_test([TestAccuracy(made["steps"], **row) for row in made["test"]])
+    for file in sorted((home / "dynamics").glob("*.*")):
+        with whole_file(directory / "dynamics" / file.name) as beside:
+            shutil.copyfile(file, beside)
     return run
-
-
-def is_shipped(run: Run) -> bool:
-    """Whether a run was taken from the shipped models rather than trained where it lies."""
-    return "shipped" in read_json(run.directory / "config.json", "the run's configuration")

@@ -1,0 +1,149 @@
+"""The whole paper, in a directory: jobs, figures, claims, times and the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from whatwhere.store.locks import hold
+from whatwhere.store.manifest import Manifest
+from whatwhere.studies.claim import Judged
+from whatwhere.studies.judging import write_claims
+from whatwhere.training.config import TrainingConfig
+from whatwhere.training.interrupt import Interrupted
+from whatwhere.work.baseline import regressions
+from whatwhere.work.estimate import training_seconds
+from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
+from whatwhere.work.plan import Plan, choose, jobs_of
+from whatwhere.work.processes import WorkerProcesses
+from whatwhere.work.report import draw_places, draw_together, judge_directory
+from whatwhere.work.timing import Timing, timings, write_timings
+
+KIND = "reproduction"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a reproduction has made."""
+
+    directory: Path
+    timings: list[Timing]
+    judged: list[Judged] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Claims that held in the recorded baseline and no longer do, in words."""
+    page: Path | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return {
+            "directory": str(self.directory),
+            "page": None if self.page is None else str(self.page),
+            "timings": [asdict(row) for row in self.timings],
+            "figures": sorted(str(path) for path in (self.directory / "figures").glob("*.pdf")),
+            "claims": [one.to_dict() for one in self.judged],
+            "no_longer": self.lost,
+        }
+
+
+class Reproduction:
+    """What is reproduced, and where.
+
+    Args:
+        plan: which models, with which recipe.
+        directory: where everything goes; it need not exist yet.
+    """
+
+    Interrupted = Interrupted
+
+    def __init__(self, plan: Plan, directory: Path) -> None:
+        self.plan, self.directory = plan, directory
+        self.manifest = Manifest(directory)
+        measuring = jobs_of(plan, directory)
+        self.jobs = [*measuring, *_drawing_jobs(measuring, directory)]
+
+    def choose(self, names: Sequence[str]) -> list[Job]:
+        """Some jobs by name or group; all if there are none."""
+        return choose(self.jobs, list(names))
+
+    def estimate(self, jobs: Sequence[Job], workers: int) -> float:
+        """About how many seconds the trainings among some jobs take."""
+        configs = [TrainingConfig.from_dict(job.arguments["config"]) for job in jobs if job.group == "train"]
+        return training_seconds(configs, workers)
+
+    def run(self, jobs: Sequence[Job], workers: int, observer: Observer, progress: JobProgress) -> Done:
+        """Does what is not up to date, then judges the claims and writes the page; the same call goes on.
+
+        Args:
+            jobs: which ones.
+            workers: processes; 1 works in this one.
+            observer: told of each job.
+            progress: told how far each job is.
+
+        Raises:
+            WhatwhereError: the directory holds another reproduction, or a job cannot be done.
+        """
+        with hold(self.directory, KIND):
+            self.manifest.begin(KIND, self.plan.decisive(), {})
+            began = time.perf_counter()
+            executor: Executor = (
+                ThisProcess(progress) if workers == 1 else WorkerProcesses(workers, self.plan.threads, progress)
+            )
+            try:
+                run_jobs(jobs, executor, observer)
+            finally:
+                executor.stop()
+                self.manifest.pause(time.perf_counter() - began)
+            return self._finish(whole=len(jobs) == len(self.jobs))
+
+    def _finish(self, *, whole: bool) -> Done:
+        """Times, claims and, if all jobs were asked for, the page."""
+        rows = timings(self.jobs, self.manifest.record.seconds)
+        write_timings(self.directory / "timing.csv", rows)
+        if not whole:
+            return Done(self.directory, rows)
+        from whatwhere.page import write_page
+
+        judged = judge_directory(self.directory)
+        write_claims(self.directory, judged)
+        page = write_page(self.directory)
+        self.manifest.finish(0.0)
+        return Done(self.directory, rows, judged, regressions(judged, self.plan.baseline), page)
+
+
+def _drawing_jobs(before: Sequence[Job], directory: Path) -> list[Job]:
+    """The figures of each model as soon as its studies are done, then those that show several models."""
+    labels = {job.name.partition("-")[2]: job for job in before if job.group in ("train", "zoo")}
+    draw = "whatwhere.work.reproduction:draw_model"
+    made = [
+        Job(
+            f"figures-{label}" if label else "figures", "figures drawn", draw,
+            {"directory": str(directory), "label": label},
+            tuple(job.name for job in before if _of_label(job, label)),
+        )
+        for label in ("", *labels)
+        if label == "" or "-" not in label.removeprefix("letter-control")
+    ]  # fmt: skip
+    together = Job(
+        "figures-together", "figures of all models drawn", "whatwhere.work.reproduction:draw_models",
+        {"directory": str(directory)}, tuple(job.name for job in before),
+    )  # fmt: skip
+    return [*made, together]
+
+
+def _of_label(job: Job, label: str) -> bool:
+    return job.name.partition("-")[2] == label
+
+
+def draw_model(progress: Any, directory: str, label: str) -> None:
+    """A job: the figures of one model, or of the studies that need none."""
+    draw_places(Path(directory), [label], progress)
+
+
+def draw_models(progress: Any, directory: str) -> None:
+    """A job: the figures that show several models or seeds."""
+    progress("drawing all models", 0, 1)
+    draw_together(Path(directory))
+
