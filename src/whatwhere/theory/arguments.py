@@ -1,52 +1,69 @@
-"""What the theorems ask of their arguments; anything else is refused with the reason."""
+"""What the theorems ask of their arguments; anything else is refused at once, with the reason."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from whatwhere.errors import WhatwhereError
 
+LONGEST = 100_000
+"""Tokens of the longest input that is asked about; "as long as one likes" is tried up to here."""
+MOST_LETTERS = 10_000
+MOST_TOKENS = 4_096
+"""Entries of the largest vocabulary for which a head is built: its weights are dense matrices of that size."""
 ALIAS_TOLERANCE = 1e-9
 """Radians from a full turn at which two distances count as one: cosines differ by 5e-19 there, below float64."""
 
 
 def check_length(n: int) -> None:
-    """Refuses inputs shorter than two tokens: with one key there is nothing to tell apart."""
-    if n < 2:
-        raise WhatwhereError(
-            f"a length of at least 2 was expected, and {n} arrived: with a single key every head attends to it."
-        )
+    """Refuses inputs shorter than two tokens (with one key there is nothing to tell apart) and absurdly long ones."""
+    if not 2 <= n <= LONGEST:
+        raise WhatwhereError(f"expected a length from 2 to {LONGEST:,} tokens, got {n:,}.")
 
 
 def check_letters(letters: int) -> None:
-    """Refuses an alphabet of fewer than two letters."""
-    if letters < 2:
-        raise WhatwhereError(
-            f"an alphabet of at least 2 letters was expected, and {letters} arrived: one letter points nowhere."
-        )
+    """Refuses an alphabet of fewer than two letters (one letter points nowhere) and absurdly large ones."""
+    if not 2 <= letters <= MOST_LETTERS:
+        raise WhatwhereError(f"expected an alphabet of 2 to {MOST_LETTERS:,} letters, got {letters:,}.")
 
 
 def check_integers(integers: int) -> None:
-    """Refuses a vocabulary without integers."""
-    if integers < 1:
-        raise WhatwhereError(f"at least 1 integer was expected, and {integers} arrived: nothing would be asked for.")
+    """Refuses a vocabulary without integers, and integers that no input can use."""
+    if not 1 <= integers <= LONGEST:
+        raise WhatwhereError(f"expected 1 to {LONGEST:,} integers, got {integers:,}.")
+
+
+def check_vocabulary(size: int) -> None:
+    """Refuses to build a head over too many tokens."""
+    if size > MOST_TOKENS:
+        raise WhatwhereError(
+            f"expected a vocabulary of at most {MOST_TOKENS:,} tokens for a head that is built, got {size:,}; take "
+            "fewer letters or integers (margins and temperatures need no head)."
+        )
 
 
 def check_beta(beta: float) -> None:
     """Refuses an inverse temperature that is not a positive number."""
     if not (beta > 0 and math.isfinite(beta)):
         raise WhatwhereError(
-            f"an inverse temperature above 0 was expected, and {beta} arrived: at 0 attention is uniform, below 0 the "
-            "head looks away from what it seeks. Take one above the minimum that whatwhere theory prints."
+            f"expected an inverse temperature above 0, got {beta}: at 0 attention is uniform, below 0 the head looks "
+            "away from what it seeks; take one above the least that the study theorems prints."
         )
 
 
 def check_angle(theta: float) -> None:
     """Refuses an angle that is negative or not a number."""
     if not (theta >= 0 and math.isfinite(theta)):
-        raise WhatwhereError(f"an angle of 0 or more radians per position was expected, and {theta} arrived.")
+        raise WhatwhereError(f"expected an angle of 0 or more radians per token, got {theta}.")
+
+
+def repeats_at(theta: float, n: int) -> int | None:
+    """The first distance below n that looks like distance 0: a whole number of turns. None if there is none."""
+    import numpy as np
+
+    turns = np.arange(1, n) * theta / math.tau  # by distance
+    same = np.flatnonzero(np.abs(turns - turns.round()) * math.tau < ALIAS_TOLERANCE)
+    return int(same[0]) + 1 if len(same) else None
 
 
 def check_index_angle(theta: float, n: int) -> None:
@@ -58,13 +75,11 @@ def check_index_angle(theta: float, n: int) -> None:
     """
     check_length(n)
     check_angle(theta)
-    turns = np.arange(1, n) * theta / math.tau  # by distance
-    alike = np.flatnonzero(np.abs(turns - turns.round()) * math.tau < ALIAS_TOLERANCE)
-    if len(alike):
-        t = int(alike[0]) + 1
+    t = repeats_at(theta, n)
+    if t is not None:
         raise WhatwhereError(
-            f"an angle that is no rational multiple of 2 pi within the length was expected, and {theta:.10g} arrived: "
-            f"{t} x theta is {round(turns[t - 1])} full turns, so a key {t} places from the wanted one looks the same. "
-            + (f"Take inputs of at most {t} tokens, or another angle" if t > 1 else "Take another angle")
-            + ": 1, or any RoPE frequency, serves every length."
+            f"expected an angle that is no rational multiple of 2 pi within the length, got {theta:.10g}: "
+            f"{t} x theta is {round(t * theta / math.tau)} full turns, so a key {t} places from the wanted one looks "
+            f"the same; take {f'inputs of at most {t} tokens, or ' * (t > 1)}another angle: 1, or any RoPE frequency, "
+            "serves every length."
         )

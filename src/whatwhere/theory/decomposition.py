@@ -13,28 +13,27 @@ from whatwhere.theory.check import Check
 
 LAYERS = 12
 """Of the paper's models."""
-INPUTS = 10_000
 
 
-def number_decomposition() -> Check:
+def number_decomposition(inputs: int = 10_000) -> Check:
     """f_Num = Reflexive^(l-h) Index^h, at the last token."""
     task = NumberTask()
-    return _decomposes(task, lambda tokens: index(tokens, task.vocabulary), "Index")
+    return _decomposes(task, lambda tokens: index(tokens, task.vocabulary), "Index", inputs)
 
 
-def letter_decomposition() -> Check:
+def letter_decomposition(inputs: int = 10_000) -> Check:
     """f_Let = Reflexive^(l-h) Retrieval^h, at the last token."""
     task = LetterTask()
-    return _decomposes(task, lambda tokens: retrieval(tokens, task.vocabulary), "Retrieval")
+    return _decomposes(task, lambda tokens: retrieval(tokens, task.vocabulary), "Retrieval", inputs)
 
 
-def _decomposes(task: Task, function: Callable[[np.ndarray], np.ndarray], name: str) -> Check:
+def _decomposes(task: Task, function: Callable[[np.ndarray], np.ndarray], name: str, inputs: int) -> Check:
     """An input counts as an error if h applications do not give its answer, or if one fewer already does."""
-    batch = task.sample(INPUTS, seed=0)
-    tokens, errors = batch.tokens, np.zeros(INPUTS, dtype=bool)
+    batch = task.sample(inputs, seed=0)
+    tokens, errors = batch.tokens, np.zeros(inputs, dtype=bool)
     for layer in range(LAYERS):
         errors |= (batch.hops == layer + 1) & (tokens[:, -1] == batch.answers)
         tokens = function(tokens) if layer < task.max_hops else reflexive(tokens)
     errors |= tokens[:, -1] != batch.answers
     claim = f"{name} once per hop, then Reflexive to layer {LAYERS}, gives the answers of the {task.name} task"
-    return Check(claim, INPUTS, int(errors.sum()), "one application fewer never does")
+    return Check(claim, inputs, int(errors.sum()), "one application fewer never does")

@@ -23,6 +23,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
 from whatwhere.theory.construction import Construction
 from whatwhere.trace.layer import Tokens
+from whatwhere.trace.traceable import trace
 
 
 def measured_discrepancy(construction: Construction, tokens: Tokens, wanted: Tokens) -> Float[np.ndarray, "batch seq"]:
@@ -37,7 +38,7 @@ def measured_discrepancy(construction: Construction, tokens: Tokens, wanted: Tok
         The gap at each query; NaN where no visible key holds the wanted token, or none holds another.
     """
     ids, sought = np.asarray(tokens), np.asarray(wanted)
-    layer = construction.trace(ids, queries=range(ids.shape[1])).layers[0]
+    layer = trace(construction, ids, queries=range(ids.shape[1])).layers[0]
     logits = layer.logits()[:, 0].numpy() / layer.scale  # [batch, query, key]
     holds = ids[:, None, :] == sought[:, :, None]
     best = np.where(holds, logits, -np.inf).max(-1)
@@ -64,7 +65,7 @@ def index_discrepancy(query: int, n: int, theta: float) -> float:
     """
     check_index_angle(theta, n)
     if not 0 <= query < n:
-        raise WhatwhereError(f"a query from 0 to {n - 1} (in range at length {n}) was expected, and {query} arrived.")
+        raise WhatwhereError(f"expected a query from 0 to {n - 1} (in range at length {n}), got {query}.")
     return float(gaps(theta, max(query, n - 1 - query)).min())
 
 
@@ -119,9 +120,9 @@ def _narrowest_window(n: int, integers: int | None) -> int:
 
 
 def retrieval_smallest(n: int, theta: float, letters: int = 8) -> float:
-    """Smallest over inputs, by trying every place of the match and of every rival; below 0 a wrong token wins."""
-    match, rivals = _retrieval_logits(n, theta, letters)
-    return float((match - _largest_elsewhere(rivals.max(0))).min())
+    """Smallest over inputs: every place of the match against the strongest rival; below 0 a wrong token wins."""
+    rivals = _rival_logits(n, theta, letters, toward=0)
+    return float((_match_logits(n, theta) - _largest_elsewhere(rivals)).min())
 
 
 def retrieval_smallest_formula(n: int, theta: float, letters: int = 8) -> float:
@@ -139,14 +140,13 @@ def retrieval_smallest_formula(n: int, theta: float, letters: int = 8) -> float:
 
 def retrieval_largest(n: int, theta: float, letters: int = 8) -> float:
     """Largest over inputs: one match next to the query, every other letter as far from it as the circle allows."""
-    match, rivals = _retrieval_logits(n, theta, letters)
-    return float((match - _largest_elsewhere(rivals.min(0))).max())
+    rivals = _rival_logits(n, theta, letters, toward=math.pi)
+    return float((_match_logits(n, theta) - _largest_elsewhere(rivals)).max())
 
 
 def retrieval_self_smallest(n: int, theta: float, letters: int = 8) -> float:
     """Smallest over inputs with an LI query and distinct left letters: the rival stands first."""
-    _, rivals = _retrieval_logits(n, theta, letters)
-    return float(1 - rivals[:, : n - 1].max())
+    return float(1 - _rival_logits(n, theta, letters, toward=0)[:-1].max())
 
 
 def retrieval_printed_bound(n: int, theta: float, letters: int = 8) -> float:
@@ -184,11 +184,28 @@ def _largest_elsewhere(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "bef
     return largest[:-1]
 
 
-def _retrieval_logits(
-    n: int, theta: float, letters: int
-) -> tuple[Float[np.ndarray, "before"], Float[np.ndarray, "other n"]]:
-    """Logits by position of a match (before the query) and of each other letter (anywhere, the query included)."""
+def _match_logits(n: int, theta: float) -> Float[np.ndarray, "before"]:
+    """The logit of a match at each position before the query, the first position first."""
+    return np.cos(np.arange(n - 1, 0, -1) * theta)
+
+
+def _rival_logits(n: int, theta: float, letters: int, toward: float) -> Float[np.ndarray, "n"]:
+    """The logit, at each position, of the letter that stands nearest to a direction of the circle.
+
+    Letters k = 1 .. letters - 1 places after the sought one are the rivals. At distance t letter k stands at the angle
+    k omega + t theta; the nearest k to a direction is found by rounding, so the cost does not grow with the alphabet.
+
+    Args:
+        n: the length.
+        theta: the angle.
+        letters: size of the alphabet.
+        toward: the direction: 0 for the strongest rival, pi for the weakest.
+    """
     omega = _omega(n, theta, letters)
     away = np.arange(n - 1, -1, -1) * theta  # [n]: position 1 first
-    offsets = np.arange(1, letters) * omega
-    return np.cos(away[:-1]), np.cos(offsets[:, None] + away)
+    exact = (toward - away) / omega  # which k would stand there
+    near = np.stack([np.floor(exact), np.floor(exact) + 1])  # [2, n]: the two letters around it
+    # Letter 0 is the match itself. Next to it the nearest rival is on its other side.
+    near = np.where(near % letters == 0, near + np.array([[-1], [1]]), near)
+    logits = np.cos(near * omega + away)
+    return logits.max(0) if toward == 0 else logits.min(0)

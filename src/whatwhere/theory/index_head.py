@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from whatwhere.theory.arguments import check_index_angle, check_integers, check_letters
+from whatwhere.theory.arguments import check_index_angle, check_integers, check_letters, check_vocabulary
 from whatwhere.theory.construction import Construction
 from whatwhere.theory.directions import NOWHERE, UP, Bias, Direction, Integer, Symbol, matrix, turned, unit
 
@@ -33,6 +33,7 @@ def index_head(theta: float, beta: float, *, symbols: int = 120, integers: int =
     check_index_angle(theta, length)
     check_letters(symbols)
     check_integers(integers)
+    check_vocabulary(symbols + integers)
     bias = Bias()
     letters = [Symbol(number) for number in range(symbols)]
     numbers = [Integer(value) for value in range(1, integers + 1)]

@@ -15,21 +15,21 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.theory.arguments import check_beta, check_index_angle, check_letters
+from whatwhere.theory.arguments import LONGEST, check_angle, check_beta, check_length, check_letters, repeats_at
 from whatwhere.theory.discrepancy import gaps, index_smallest, retrieval_smallest, retrieval_smallest_formula
 from whatwhere.theory.temperature import (
     index_minimum_beta,
+    index_serves,
     index_sufficient_beta,
     retrieval_minimum_beta,
     retrieval_self_minimum_beta,
+    retrieval_serves,
     retrieval_sufficient_beta,
 )
 
 RESOLUTION = 2.0**-24
 """The smallest margin that counts: half a unit in the last place of a float32 logit near 1. Smaller lets hard attention
 rely on differences that single precision does not represent; larger calls usable lengths unusable."""
-HORIZON = 100_000
-"""Lengths are searched up to here; a longest input of HORIZON means "at least that"."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Reach:
     length: int
     margin: float
     """The smallest discrepancy at ``length``; at or below 0 no temperature helps."""
-    needed_beta: float | None
-    """The least inverse temperature at ``length``; None if none serves."""
-    sufficient_beta: float | None
-    """The lemma's estimate of it; None likewise."""
+    needed_beta: float
+    """The least inverse temperature at ``length``; NaN if none serves."""
+    sufficient_beta: float
+    """The lemma's estimate of it; NaN likewise."""
     longest: int
-    """The longest input with a margin above RESOLUTION, under hard attention."""
+    """The longest input with a margin above RESOLUTION, under hard attention; LONGEST means "at least that"."""
     longest_at_beta: int | None
     """The longest input at the given inverse temperature; None if none was given."""
 
@@ -55,67 +55,60 @@ def index_reach(theta: float, length: int, *, integers: int | None = None, beta:
     """The reach of T_Index.
 
     Args:
-        theta: the angle.
-        length: the length of interest; the angle must tell apart the distances below it.
+        theta: the angle. One at which two distances look the same (0, or a fraction of a turn) has no margin.
+        length: the length of interest.
         integers: the largest integer there is; any by default.
         beta: an inverse temperature to ask about.
     """
-    check_index_angle(theta, length)
-    margins = gaps(theta, HORIZON)
-    short = np.flatnonzero(margins <= RESOLUTION)
-    longest = int(short[0]) + 1 if len(short) else HORIZON  # distance t enters at length t + 1
+    check_length(length)
+    check_angle(theta)
+    short = np.flatnonzero(gaps(theta, LONGEST - 1) <= RESOLUTION)
+    longest = int(short[0]) + 1 if len(short) else LONGEST  # distance t enters at length t + 1
+    works = repeats_at(theta, length) is None
     return Reach(
         head="index",
         theta=theta,
         length=length,
-        margin=index_smallest(length, theta),
-        needed_beta=index_minimum_beta(length, theta, integers),
-        sufficient_beta=index_sufficient_beta(length, theta),
+        margin=index_smallest(length, theta) if works else 0.0,
+        needed_beta=index_minimum_beta(length, theta, integers) if works else math.nan,
+        sufficient_beta=index_sufficient_beta(length, theta) if works else math.nan,
         longest=longest,
-        longest_at_beta=_longest(lambda n: index_minimum_beta(n, theta, integers), beta, longest),
+        longest_at_beta=_longest(lambda beta, n: index_serves(beta, n, theta, integers), beta, longest),
     )
 
 
 def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float | None = None) -> Reach:
     """The reach of T_Retrieval on left-unique inputs; see :func:`index_reach`."""
-    if theta == 0:
-        longest = HORIZON
-    else:
-        most = min(HORIZON, math.ceil((math.tau / letters / theta + 3) / 2) - 1)
-        longest = next((n for n in range(most, 1, -1) if retrieval_smallest_formula(n, theta, letters) > RESOLUTION), 1)
-
-    def needed(n: int) -> float:
-        return max(retrieval_minimum_beta(n, theta, letters), retrieval_self_minimum_beta(n, theta, letters))
-
+    needed = max(retrieval_minimum_beta(length, theta, letters), retrieval_self_minimum_beta(length, theta, letters))
+    most = LONGEST if theta == 0 else min(LONGEST, math.ceil((math.tau / letters / theta + 3) / 2) - 1)
+    has_margin = (n for n in range(most, 1, -1) if retrieval_smallest_formula(n, theta, letters) > RESOLUTION)
+    longest = next(has_margin, 1)
     return Reach(
         head="retrieval",
         theta=theta,
         length=length,
         margin=retrieval_smallest(length, theta, letters),
-        needed_beta=finite(needed(length)),
-        sufficient_beta=finite(retrieval_sufficient_beta(length, theta, letters)),
+        needed_beta=_defined(needed),
+        sufficient_beta=_defined(retrieval_sufficient_beta(length, theta, letters)),
         longest=longest,
-        longest_at_beta=_longest(needed, beta, longest),
+        longest_at_beta=_longest(lambda beta, n: retrieval_serves(beta, n, theta, letters), beta, longest),
     )
 
 
-def finite(beta: float) -> float | None:
-    """A number, or None for the infinity that means "no beta serves" (JSON knows no infinity)."""
-    return beta if math.isfinite(beta) else None
+def _defined(beta: float) -> float:
+    """A number, or NaN for the infinity that means "no beta serves"."""
+    return beta if math.isfinite(beta) else math.nan
 
 
-def _longest(needed: Callable[[int], float], beta: float | None, most: int) -> int | None:
-    """The longest length, up to ``most``, that needs less than beta; the need grows with length, so halve."""
+def _longest(serves: Callable[[float, int], bool], beta: float | None, most: int) -> int | None:
+    """The longest length, up to ``most``, that beta serves. Longer inputs need more, so halving finds it."""
     if beta is None:
         return None
     check_beta(beta)
-    low, high = 1, 2
-    while high <= most and needed(high) < beta:
-        low, high = high, 2 * high
-    high = min(high, most + 1)
+    low, high = 1, most + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if needed(middle) < beta else (low, middle)
+        low, high = (middle, high) if serves(beta, middle) else (low, middle)
     return low
 
 
@@ -139,7 +132,7 @@ def margin_map(thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"]
         letters: size of the alphabet.
     """
     if lengths.min() < 3:
-        raise WhatwhereError(f"a map of lengths from 3 was expected, and {lengths.min()} was asked for.")
+        raise WhatwhereError(f"expected a map of lengths from 3, got {lengths.min()}.")
     check_letters(letters)
     omega = math.tau / letters
     angle = thetas[:, None]

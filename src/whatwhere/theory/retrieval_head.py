@@ -11,9 +11,9 @@ import math
 
 import torch
 
-from whatwhere.theory.arguments import check_integers, check_letters
+from whatwhere.theory.arguments import check_integers, check_letters, check_vocabulary
 from whatwhere.theory.construction import Construction
-from whatwhere.theory.directions import UP, Direction, Integer, Pair, Symbol, matrix, turned, unit
+from whatwhere.theory.directions import UP, Direction, Integer, Pair, Symbol, matrix, turned
 
 
 def retrieval_head(theta: float, beta: float, *, letters: int = 8, integers: int = 8) -> Construction:
@@ -31,6 +31,7 @@ def retrieval_head(theta: float, beta: float, *, letters: int = 8, integers: int
     """
     check_letters(letters)
     check_integers(integers)
+    check_vocabulary(letters * (letters + integers))
     omega = math.tau / letters
     alphabet = [Symbol(number) for number in range(letters)]
     cargo = [Integer(value) for value in range(1, integers + 1)]
@@ -53,7 +54,7 @@ def retrieval_head(theta: float, beta: float, *, letters: int = 8, integers: int
         return place(direction.right if isinstance(direction.right, Symbol) else direction.left)
 
     # W_V = U = identity and F(x, a) = a: the output of a token is the attention that it gets, over all its copies.
-    identity = matrix(stream, lambda direction: unit(stream, direction))
+    identity = torch.eye(len(stream), dtype=torch.float64)
     return Construction(
         theta=theta,
         beta=beta,

@@ -1,4 +1,4 @@
-"""Theorem 2 (Robustness) at every length: which bounds hold, and where the printed ones do not (errata E5, E6)."""
+"""Theorem 2 (Robustness) at every length: which bounds hold, and where printed ones do not (errata E5, E6, E29)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from whatwhere.theory.discrepancy import (
     retrieval_smallest_bound,
 )
 from whatwhere.theory.feasibility import INDEX_ANGLES, RETRIEVAL_ANGLES
+from whatwhere.theory.printed import LETTER_IDS, frequency
 
 _ByLength = Callable[[int, float], float]
 LONGEST = 1_000
@@ -29,6 +30,10 @@ PRINTED_INDEX_FAILURES = {0.8: 578, 0.866: 381, 1.0: 665}
 """Lengths to 1,000 at which the largest discrepancy exceeds the printed Index bound, by angle."""
 PRINTED_RETRIEVAL_FAILURES = {0.0027: range(3, 25), 0.0115: range(3, 13)}
 """Lengths at which even the smallest discrepancy exceeds the printed Retrieval bound, by angle, while one exists."""
+FIGURE_LENGTH = 100
+"""The longest input of Figure 5A."""
+LAYERS_WITHOUT_MARGIN = (0, 1, 3, 5, 7, 9, 10)
+"""Layers of the letter model whose frequency, by the paper's table, leaves Retrieval no margin at FIGURE_LENGTH."""
 
 
 def corrected_bounds_hold() -> Check:
@@ -68,6 +73,16 @@ def printed_retrieval_bound_fails() -> Check:
         fails += len(above)
         found.append(f"n = {above[0]} to {above[-1]} at {theta}")
     return Check("the printed Retrieval bound fails at short lengths (E6)", inputs, wrong, ", ".join(found), fails)
+
+
+def most_letter_layers_have_no_margin() -> Check:
+    """E29: Figure 5A shows layer 2, whose angle is the smallest of the twelve; at most others Retrieval has failed."""
+    margins = [retrieval_smallest(FIGURE_LENGTH, frequency(id)) for id in LETTER_IDS]
+    failed = [layer for layer, margin in enumerate(margins) if margin <= 0]
+    wrong = len(set(failed) ^ set(LAYERS_WITHOUT_MARGIN))
+    found = f"layers {', '.join(map(str, failed))}; the best is layer {margins.index(max(margins))}, of Figure 5A"
+    claim = f"Retrieval has no margin at {FIGURE_LENGTH} tokens in most layers of the paper's letter model (E29)"
+    return Check(claim, len(margins), wrong, found, len(failed))
 
 
 def retrieval_lengths(theta: float, letters: int = 8) -> range:

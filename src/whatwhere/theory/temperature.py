@@ -13,11 +13,14 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import root_scalar
 
 from whatwhere.theory.arguments import check_angle, check_index_angle, check_integers, check_length, check_letters
 from whatwhere.theory.discrepancy import gaps, index_smallest, retrieval_smallest
 
 Inputs = Literal["any", "proper"]
+_Excess = Callable[[float], float]
+"""How far the rivals' attention is above the threshold at an inverse temperature; it falls."""
 
 
 def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> float:
@@ -32,6 +35,15 @@ def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> flo
         theta: the angle; no rational multiple of 2 pi within the length.
         integers: the largest integer there is; n - 1 by default.
     """
+    return _root(_index_excess(n, theta, integers), index_sufficient_beta(n, theta))
+
+
+def index_serves(beta: float, n: int, theta: float, integers: int | None = None) -> bool:
+    """Whether T_Index at this inverse temperature is right on every in-range input of at most n tokens."""
+    return _index_excess(n, theta, integers)(beta) < 0
+
+
+def _index_excess(n: int, theta: float, integers: int | None) -> _Excess:
     check_index_angle(theta, n)
     if integers is not None:
         check_integers(integers)
@@ -42,7 +54,7 @@ def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> flo
         side = np.concatenate([[0.0], np.cumsum(np.exp(-beta * gap))])  # attention of the rivals up to each distance
         return max(float((side[asked] + side[n - 1 - asked]).max()) - 1, float(side[-1]) - 3)
 
-    return _root(excess, index_sufficient_beta(n, theta))
+    return excess
 
 
 def index_minimum_beta_on_task_inputs(theta: float, target: int = 8, context: int = 9) -> float:
@@ -92,23 +104,33 @@ def retrieval_minimum_beta(n: int, theta: float, letters: int = 8, inputs: Input
     Returns:
         The least beta; infinity where no beta serves because a rival's logit reaches the match's.
     """
-    check_length(n)
-    check_angle(theta)
-    check_letters(letters)
-    omega = math.tau / letters
     if retrieval_smallest(n, theta, letters) <= 0:
         return math.inf
+    return _root(_pointing_excess(n, theta, letters, inputs), retrieval_sufficient_beta(n, theta, letters))
+
+
+def retrieval_serves(beta: float, n: int, theta: float, letters: int = 8) -> bool:
+    """Whether T_Retrieval at this inverse temperature is right on every left-unique input of at most n tokens."""
+    if retrieval_smallest(n, theta, letters) <= 0:
+        return False
+    return _pointing_excess(n, theta, letters, "any")(beta) < 0 and _excess_of(_self_gaps(n, theta, letters))(beta) < 0
+
+
+def _pointing_excess(n: int, theta: float, letters: int, inputs: Inputs) -> _Excess:
+    """Asked where a margin is left: there rivals are the stronger the farther they stand."""
     away = np.arange(n - 1, -1, -1) * theta  # [n]: the first token's distance first
-    match, rival = np.cos(away[:-1]), np.cos(omega - away)
+    match, rival = np.cos(away[:-1]), np.cos(math.tau / letters - away)
+    strongest = np.r_[rival[1], np.full(n - 2, rival[0])]  # [n - 1]: by the place of the match, where no rival stands
 
     def excess(beta: float) -> float:
-        rivals = np.exp(beta * (rival - 1))
-        others = rivals.sum() - rivals[:-1]  # [n - 1]: all but the one where the match stands
+        rivals = np.exp(beta * (rival - rival[0]))  # relative to the strongest, so that nothing overflows
+        others = rivals.sum() - rivals[:-1]
+        others[0] = np.exp(beta * (rival[1:] - rival[1])).sum()
         if inputs == "proper":
             others[1:] -= rivals[-1]  # then the rivals are LI tokens, of which the query is no copy
-        return float((others * np.exp(-beta * (match - 1))).max()) - 1
+        return float((others * np.exp(-beta * (match - strongest))).max()) - 1
 
-    return _root(excess, retrieval_sufficient_beta(n, theta, letters))
+    return excess
 
 
 def retrieval_self_minimum_beta(n: int, theta: float, letters: int = 8) -> float:
@@ -118,14 +140,16 @@ def retrieval_self_minimum_beta(n: int, theta: float, letters: int = 8) -> float
     inputs are short: the rivals stand where RoPE has turned them towards the match, none of them at distance 0.
     Infinity once (n - 1) theta reaches omega, where a rival has turned all the way (pointing queries fail long before).
     """
+    gap = _self_gaps(n, theta, letters)
+    return _root(_excess_of(gap), math.log(n - 1) / float(gap.min())) if gap.min() > 0 else math.inf
+
+
+def _self_gaps(n: int, theta: float, letters: int) -> np.ndarray:
+    """1 - cos of the angle between the query itself and a rival at each distance; 0 once a rival has turned to it."""
     check_length(n)
     check_angle(theta)
     check_letters(letters)
-    turn = math.tau / letters - np.arange(1, n) * theta  # angle between the match and a rival at each distance
-    if turn.min() <= 0:
-        return math.inf
-    gap = 1 - np.cos(turn)
-    return _root(lambda beta: float(np.exp(-beta * gap).sum()) - 1, math.log(n - 1) / float(gap.min()))
+    return 1 - np.cos(np.maximum(0, math.tau / letters - np.arange(1, n) * theta))
 
 
 def retrieval_sufficient_beta(n: int, theta: float, letters: int = 8) -> float:
@@ -143,19 +167,18 @@ def retrieval_tie_beta(n: int, theta: float) -> float:
     check_length(n)
     check_angle(theta)
     gap = gaps(theta, n - 1)
-    if gap.min() <= 0:
-        return math.inf
-    return _root(lambda beta: float(np.exp(-beta * gap).sum()) - 1, math.log(n - 1) / float(gap.min()))
+    return _root(_excess_of(gap), math.log(n - 1) / float(gap.min())) if gap.min() > 0 else math.inf
 
 
-def _root(excess: Callable[[float], float], enough: float) -> float:
+def _excess_of(gap: np.ndarray) -> _Excess:
+    """Rivals whose logits are below the wanted one by these gaps; right while they get less attention than it."""
+    return lambda beta: float(np.exp(-beta * gap).sum()) - 1
+
+
+def _root(excess: _Excess, enough: float) -> float:
     """The beta at which a falling function reaches 0, between 0 and a beta that is known to be enough."""
     if excess(0.0) <= 0:
         return 0.0
-    low, high = 0.0, enough
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return high
+    if excess(enough) >= 0:  # the estimate is exact, and rounding decides the sign
+        return enough
+    return float(root_scalar(excess, bracket=(0.0, enough), xtol=1e-300, rtol=1e-14).root)
