@@ -26,7 +26,7 @@ from whatwhere.trace.layer import Trace
 
 torch.set_num_threads(1)
 what, tokens, file = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-model = load_rotary(file).model
+model = load_rotary(file)
 ids = torch.randint(49152, (1, tokens), generator=torch.Generator().manual_seed(0))
 
 @torch.no_grad()

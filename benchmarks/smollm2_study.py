@@ -21,7 +21,8 @@ from whatwhere.studies.language_models.head_map import HeadMap
 from whatwhere.studies.language_models.text import cut_windows, spread_queries
 from whatwhere.studies.language_models.text_heads import TextHead, map_heads
 from whatwhere.studies.style import POSITIONAL, SYMBOLIC, save_figure, style
-from whatwhere.trace.open import LoadedModel, load_rotary
+from whatwhere.trace.open import load_rotary
+from whatwhere.trace.rotary import RotaryModel
 
 ROOT = Path(__file__).parents[1]
 WINDOWS, TOKENS, QUERIES = 16, 256, "4"
@@ -54,7 +55,7 @@ def code() -> str:
     return "\n".join(page.read_text() for page in sorted((ROOT / "src/whatwhere/heads").glob("*.py")))
 
 
-def prompts(loaded: LoadedModel, task: str) -> torch.Tensor:
+def prompts(loaded: RotaryModel, task: str) -> torch.Tensor:
     """One-hop prompts up to where the answer is due; all cut to the shortest, from the end."""
     texts = [prompt("one_hop", task, example.sequence) for example in one_hop_examples(task, SIZE, 1, PROMPTS)]
     ids = [loaded.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
@@ -62,14 +63,14 @@ def prompts(loaded: LoadedModel, task: str) -> torch.Tensor:
     return torch.tensor([row[-shortest:] for row in ids])
 
 
-def score(loaded: LoadedModel, name: str, tokens: torch.Tensor, queries: Sequence[int]) -> HeadMap:
-    rows, error = map_heads(loaded.model, tokens, queries=queries)
+def score(loaded: RotaryModel, name: str, tokens: torch.Tensor, queries: Sequence[int]) -> HeadMap:
+    rows, error = map_heads(loaded, tokens, queries=queries)
     print(
         f"{name}: {len(tokens)} windows of {tokens.shape[1]} tokens, {len(queries)} queries, error {error:.1e}",
         flush=True,
     )
     return HeadMap(
-        model="SmolLM2-135M-Instruct", family=loaded.model.name, text=name, windows=len(tokens), tokens=tokens.shape[1],
+        model="SmolLM2-135M-Instruct", family=loaded.family, text=name, windows=len(tokens), tokens=tokens.shape[1],
         queries=len(queries), tau=0.01, gamma=0.1, seed=0, interval="windows", error=error, heads=tuple(rows),
     )  # fmt: skip
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from families import FAMILIES, tiny_model
+from safetensors.torch import load_file, save_file
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
@@ -26,27 +28,27 @@ def directory(tmp_path: Path, save_tokenizer: Any) -> Path:
 
 def test_a_directory_is_loaded_with_its_tokenizer(directory: Path):
     loaded = load_rotary(str(directory))
-    assert (loaded.model.depth, loaded.model.heads) == (2, 4)
+    assert (loaded.depth, loaded.heads, loaded.family) == (2, 4, "LlamaForCausalLM")
     ids = torch.tensor([loaded.tokenizer("w3 w4 w5 w6")["input_ids"]])
     assert ids.tolist() == [[3, 4, 5, 6]]
-    assert len(loaded.model.trace(ids).layers) == 2
-    assert not any(weights.requires_grad for weights in loaded.model.model.parameters())
+    assert len(loaded.trace(ids).layers) == 2
+    assert not any(weights.requires_grad for weights in loaded.model.parameters())
 
 
 @pytest.mark.parametrize("name", ["nowhere/at/all", "./missing", "missing.gguf"])
 def test_a_wrong_path_is_refused(name: str):
-    with pytest.raises(WhatwhereError, match=f"expected at {name}, and there is nothing"):
+    with pytest.raises(WhatwhereError, match=f"got {name}, where there is nothing"):
         load_rotary(name)
 
 
 def test_a_directory_that_holds_no_model_is_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match=r"save_pretrained .* holds no config.json"):
+    with pytest.raises(WhatwhereError, match=r"save_pretrained wrote, got .* holds no config.json"):
         load_rotary(str(tmp_path))
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("words")
-    with pytest.raises(WhatwhereError, match=r"notes.txt is another file"):
+    with pytest.raises(WhatwhereError, match=r"notes.txt, which is another file"):
         load_rotary(str(tmp_path / "notes.txt"))
 
 
@@ -104,6 +106,36 @@ def test_a_model_without_tokenizer_is_refused(tmp_path: Path):
         load_rotary(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("name", "weights", "message"),
+    [
+        ("model.norm.weight", None, "1 are missing from it: model.norm.weight"),
+        ("model.layers.0.extra", torch.zeros(2), "1 are in it and not in its model: model.layers.0.extra"),
+        ("model.norm.weight", torch.zeros(3), "1 have another shape than its model: model.norm.weight"),
+        ("model.norm.weight", torch.full((32,), torch.nan), "1 are not finite .*: model.norm.weight"),
+        ("lm_head.weight", torch.full((50, 32), torch.inf), "1 are not finite .*: lm_head.weight"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_model_are_refused_by_name(
+    directory: Path, name: str, weights: torch.Tensor | None, message: str
+):
+    file = directory / "model.safetensors"
+    kept = load_file(file)
+    kept = {key: value for key, value in kept.items() if key != name} | ({} if weights is None else {name: weights})
+    save_file(kept, file, metadata={"format": "pt"})
+    with pytest.raises(WhatwhereError, match=f"expected a checkpoint of .*tiny .* got one where {message}"):
+        load_rotary(str(directory))
+
+
+def test_code_that_comes_with_a_checkpoint_is_never_run(directory: Path):
+    (directory / "mine.py").write_text("raise SystemExit('the code ran')")
+    config = json.loads((directory / "config.json").read_text())
+    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}}
+    (directory / "config.json").write_text(json.dumps(config))
+    with pytest.raises(WhatwhereError, match=r"the model .*tiny cannot be loaded: "):
+        load_rotary(str(directory))
+
+
 def test_a_model_that_does_not_fit_is_refused_with_its_size_before_it_is_loaded(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -152,8 +184,8 @@ def test_a_gguf_file_is_converted_once_and_whole_or_not_at_all(
     with pytest.raises(WhatwhereError, match=r"could not be converted .* No space left.*XDG_CACHE_HOME"):
         load_rotary(str(file))
     assert [path.name for path in gguf.cache_directory("gguf").iterdir() if path.is_dir()] == []
-    assert load_rotary(str(file)).model.depth == 2
-    assert load_rotary(str(file)).model.depth == 2
+    assert load_rotary(str(file)).depth == 2
+    assert load_rotary(str(file)).depth == 2
     assert len(reads) == 2
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.store.files import cache_directory
+from whatwhere.trace.weights import load_weights
 
 MAGIC = b"GGUF"
 ROOM = 1.2
@@ -79,13 +80,16 @@ def _check_size(path: Path) -> None:
 
 
 def _read(path: Path) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    place = str(path.parent)
     try:
-        return AutoModelForCausalLM.from_pretrained(**where), AutoTokenizer.from_pretrained(**where)
+        model = load_weights(str(path), place, gguf_file=path.name)
+        return model, AutoTokenizer.from_pretrained(place, gguf_file=path.name, trust_remote_code=False)
+    except WhatwhereError:
+        raise
     except Exception as error:  # a damaged file fails in many ways
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error

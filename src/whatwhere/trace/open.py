@@ -11,7 +11,6 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,37 +19,29 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.trace.gguf import converted, is_gguf
 from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
+from whatwhere.trace.weights import load_weights
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig
 
 ROOM = 1.2
 """Memory that a model takes while it loads, against the size of its weights."""
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A model that can be traced, and the tokenizer that goes with it."""
-
-    name: str
-    model: RotaryModel
-    tokenizer: PreTrainedTokenizerBase
-
-
-def load_rotary(source: str) -> LoadedModel:
-    """Loads a model and its tokenizer.
+def load_rotary(source: str) -> RotaryModel:
+    """Loads a model that can be traced, with its tokenizer.
 
     Args:
         source: a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
 
     Raises:
         MissingExtraError: transformers is not installed.
-        WhatwhereError: there is no such model, it cannot be reached, it has no tokenizer or no rotary positions, or it
-            does not fit into memory.
+        WhatwhereError: there is no such model, it cannot be reached, it has no tokenizer or no rotary positions, it
+            does not fit into memory, or its weights are not those of its configuration.
     """
     try:
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
         from transformers.utils import logging
     except ImportError as error:
         raise MissingExtraError("transformers", "hf", "to read a language model") from error
@@ -58,19 +49,19 @@ def load_rotary(source: str) -> LoadedModel:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     with _explained(source):
-        config: Any = AutoConfig.from_pretrained(place)
+        config: Any = AutoConfig.from_pretrained(place, trust_remote_code=False)
     _check_family(source, config)
     _check_size(source, config)
     with _explained(source):
-        model = AutoModelForCausalLM.from_pretrained(place, dtype="auto").eval().requires_grad_(False)
+        model = load_weights(source, place, dtype="auto").eval().requires_grad_(False)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     except Exception as error:  # which one depends on the kind of tokenizer that is missing
         raise WhatwhereError(
             f"{source} comes without a tokenizer that can be loaded ({_first_line(error)}). "
             "Put its tokenizer files (tokenizer.json, tokenizer_config.json) beside the model."
         ) from error
-    return LoadedModel(source, RotaryModel(model), tokenizer)
+    return RotaryModel(model, source, tokenizer)
 
 
 def _place(source: str) -> str:
@@ -79,17 +70,17 @@ def _place(source: str) -> str:
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise WhatwhereError(
-                f"a directory that save_pretrained wrote was expected at {source}, and it holds no config.json."
+                f"expected a directory that save_pretrained wrote, got {source}, which holds no config.json."
             )
         return str(path)
     if path.is_file():
         if not is_gguf(path):
             raise WhatwhereError(
-                f"a model directory, a GGUF file or the name of a model was expected, and {source} is another file."
+                f"expected a model directory, a GGUF file or the name of a model, got {source}, which is another file."
             )
         return str(converted(path))
     if not _HUB_NAME.fullmatch(source) or path.suffix == ".gguf":
-        raise WhatwhereError(f"a model directory or a GGUF file was expected at {source}, and there is nothing.")
+        raise WhatwhereError(f"expected a model directory or a GGUF file, got {source}, where there is nothing.")
     _check_reachable(source)
     return source
 
@@ -120,7 +111,9 @@ def _explained(source: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, ValueError, KeyError) as error:
+    except WhatwhereError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         causes = [error]
         while causes[-1].__cause__ or causes[-1].__context__:
             causes.append(causes[-1].__cause__ or causes[-1].__context__)  # pyright: ignore[reportArgumentType]

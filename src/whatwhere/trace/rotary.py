@@ -22,7 +22,7 @@ from whatwhere.trace.rotation import Planes
 from whatwhere.trace.transformers_gptj import WatchGPTJ
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 NOT_ROTARY = {
     "gpt2": "adds learned position vectors to its input",
@@ -44,17 +44,17 @@ class RotaryModel(LayerwiseModel):
     Args:
         model: a loaded model; it is put into evaluation mode for each pass and then left as it was.
         name: what to call it; its class by default.
-        tokenizer: the tokenizer that goes with it, where known.
+        tokenizer: the one that goes with it; None if unknown.
 
     Raises:
         WhatwhereError: its family is known to have no rotary positions.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, name: str | None = None, tokenizer: PreTrainedTokenizerBase | None = None
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, name: str | None = None, tokenizer: Any = None) -> None:
         self.model, self.tokenizer = model, tokenizer
-        self.name = name or type(model).__name__
+        self.family = type(model).__name__
+        """The class of the model."""
+        self.name = name or self.family
         self.config = model.config.get_text_config(decoder=True)
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
         self.errors: dict[int, float] = {}

@@ -18,7 +18,7 @@ from whatwhere.heads.frequency import frequency_use
 from whatwhere.studies.language_models.head_map import choose_heads, map_text
 from whatwhere.studies.language_models.induction import induction
 from whatwhere.studies.language_models.text_heads import COLUMNS, batches, map_heads
-from whatwhere.trace.open import LoadedModel, load_rotary
+from whatwhere.trace.open import load_rotary
 from whatwhere.trace.rotary import RotaryModel
 
 TOKENS = torch.randint(3, 50, (3, 14), generator=torch.Generator().manual_seed(3))
@@ -31,7 +31,7 @@ def model() -> RotaryModel:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path, save_tokenizer: Callable[[Path], None]) -> LoadedModel:
+def loaded(tmp_path: Path, save_tokenizer: Callable[[Path], None]) -> RotaryModel:
     tiny_model(FAMILIES["Llama"]).save_pretrained(tmp_path / "tiny")
     save_tokenizer(tmp_path / "tiny")
     return load_rotary(str(tmp_path / "tiny"))
@@ -110,7 +110,7 @@ def test_windows_shorter_than_three_tokens_are_refused(model: RotaryModel):
         map_heads(model, TOKENS[:, :2])
 
 
-def test_a_map_of_a_text_carries_its_settings_and_writes_a_tidy_table(loaded: LoadedModel, tmp_path: Path):
+def test_a_map_of_a_text_carries_its_settings_and_writes_a_tidy_table(loaded: RotaryModel, tmp_path: Path):
     found = map_text(loaded, write(tmp_path / "text.txt"), tokens=12, windows=3, queries="2", only="1", tau=0.05)
     assert (found.windows, found.tokens, found.queries, found.interval) == (3, 12, 2, "windows")
     assert [row.layer for row in found.heads] == [1] * 4
@@ -127,7 +127,7 @@ def test_a_map_of_a_text_carries_its_settings_and_writes_a_tidy_table(loaded: Lo
 
 
 @pytest.mark.parametrize(("queries", "interval"), [("3", "queries"), ("last", "none")])
-def test_the_map_says_what_its_intervals_are_over(loaded: LoadedModel, tmp_path: Path, queries: str, interval: str):
+def test_the_map_says_what_its_intervals_are_over(loaded: RotaryModel, tmp_path: Path, queries: str, interval: str):
     text = write(tmp_path / "text.txt", 20)
     assert map_text(loaded, text, windows=1, queries=queries, only="0.1").interval == interval
 
@@ -155,7 +155,7 @@ def test_heads_that_do_not_exist_are_refused(model: RotaryModel, only: str, mess
         choose_heads(only, model)
 
 
-def test_undefined_scores_are_left_out_of_the_lists(loaded: LoadedModel, tmp_path: Path):
+def test_undefined_scores_are_left_out_of_the_lists(loaded: RotaryModel, tmp_path: Path):
     found: Any = map_text(loaded, write(tmp_path / "text.txt"), tokens=3, windows=2, queries="last")
     assert len(found.most("positional", 99)) == 8
     assert all(math.isnan(row.rest_positional) for row in found.heads)  # one key after the first cannot be swapped

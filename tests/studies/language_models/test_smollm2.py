@@ -15,7 +15,8 @@ import whatwhere as ww
 from whatwhere.cli import app
 from whatwhere.studies.language_models.induction import induction
 from whatwhere.trace.gguf import converted
-from whatwhere.trace.open import LoadedModel, load_rotary
+from whatwhere.trace.open import load_rotary
+from whatwhere.trace.rotary import RotaryModel
 
 pytestmark = pytest.mark.slow
 TEXT = (
@@ -34,29 +35,29 @@ def file() -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(file: Path) -> LoadedModel:
+def loaded(file: Path) -> RotaryModel:
     return load_rotary(str(file))
 
 
-def test_the_trace_is_the_models_own_attention(loaded: LoadedModel):
+def test_the_trace_is_the_models_own_attention(loaded: RotaryModel):
     ids = torch.tensor([loaded.tokenizer(TEXT)["input_ids"]])
-    loaded.model.model.set_attn_implementation("eager")
-    own = own_attention(loaded.model.model, ids)
-    loaded.model.model.set_attn_implementation("sdpa")
-    found = ww.trace(loaded.model.model, ids, queries=[20, -1])
+    loaded.model.set_attn_implementation("eager")
+    own = own_attention(loaded.model, ids)
+    loaded.model.set_attn_implementation("sdpa")
+    found = ww.trace(loaded.model, ids, queries=[20, -1])
     assert len(found.layers) == 30 and found.layers[0].keys.shape[1] == 9
     assert float(found.layers[0].rotation.frequencies[1]) == pytest.approx(100000 ** (-1 / 32))
     for layer, theirs in zip(found.layers, own, strict=True):
         torch.testing.assert_close(layer.attention(), theirs[:, :, [20, -1]], rtol=0, atol=1e-4)
 
 
-def test_previous_token_heads_are_positional_and_induction_heads_are_not(loaded: LoadedModel):
+def test_previous_token_heads_are_positional_and_induction_heads_are_not(loaded: RotaryModel):
     ids = torch.tensor([loaded.tokenizer(TEXT)["input_ids"]])
-    scores = ww.score(ww.trace(loaded.model.model, ids, layers=[2, 11], queries=[-1, -9, -17]))
+    scores = ww.score(ww.trace(loaded.model, ids, layers=[2, 11], queries=[-1, -9, -17]))
     for index, head in ((0, 1), (1, 1)):  # 2.1 and 11.1
         assert float(scores.positional[index, head]) > 0.95
         assert float(scores.symbolic[index, head]) < 0.05
-    assert float(induction(loaded.model, layers=[2, 11], inputs=2)[:, 1].max()) < 0.1
+    assert float(induction(loaded, layers=[2, 11], inputs=2)[:, 1].max()) < 0.1
 
 
 def test_the_command_reads_the_gguf_file(file: Path, tmp_path: Path):

@@ -17,7 +17,6 @@ from whatwhere.heads.scores import TAU
 from whatwhere.store.storage import write_csv
 from whatwhere.studies.language_models.text import cut_windows, read_text_file, spread_queries
 from whatwhere.studies.language_models.text_heads import COLUMNS, TextHead, batches, map_heads
-from whatwhere.trace.open import LoadedModel
 from whatwhere.trace.rotary import RotaryModel
 
 WINDOWS = 8
@@ -89,7 +88,7 @@ class HeadMap:
 
 
 def map_text(
-    loaded: LoadedModel,
+    model: RotaryModel,
     text: Path,
     *,
     tokens: int = TOKENS,
@@ -104,7 +103,7 @@ def map_text(
     """Scores a model's heads on a text file.
 
     Args:
-        loaded: the model and its tokenizer.
+        model: with its tokenizer, as :func:`whatwhere.trace.open.load_rotary` gives it.
         text: the file.
         tokens: of each window that the text is cut into.
         windows: at most so many.
@@ -119,17 +118,16 @@ def map_text(
     Raises:
         WhatwhereError: the file is no text or too short, or a layer, head or setting does not exist.
     """
-    model = loaded.model
     chosen = choose_heads(only, model)
-    cut = cut_windows(read_text_file(text), loaded.tokenizer, tokens=tokens, windows=windows)
+    cut = cut_windows(read_text_file(text), model.tokenizer, tokens=tokens, windows=windows)
     places = spread_queries(queries, cut.shape[1])
     rows, error = map_heads(
         model, cut, queries=places, layers=list(chosen), heads=chosen, tau=tau, gamma=gamma, seed=seed,
         progress=progress(len(chosen) * len(batches(cut))),
     )  # fmt: skip
     return HeadMap(
-        model=loaded.name,
-        family=model.name,
+        model=model.name,
+        family=model.family,
         text=text.name,
         windows=len(cut),
         tokens=cut.shape[1],
