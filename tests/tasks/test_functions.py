@@ -5,11 +5,13 @@ from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import LetterTask, NumberTask
-from whatwhere.tasks.functions import index, index_doubling, reflexive, retrieval, retrieval_doubling
+from whatwhere.tasks.functions import follow_pointers, index, index_doubling, reflexive, retrieval, retrieval_doubling
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 
 NUMBER, LETTER = NumberTask(), LetterTask()
 BOTH = [(NUMBER, index, index_doubling), (LETTER, retrieval, retrieval_doubling)]
+DECOY = LetterTask(generator="decoy")
+SOLVED = [*BOTH, (NumberTask(distractors="any"), index, index_doubling), (DECOY, retrieval, retrieval_doubling)]
 FOUR_HOPS = "h1 h2 h7 h1 e1 d2 g3 f3 ed cf gc ac ba hd hd hf gb"
 
 
@@ -109,12 +111,13 @@ def test_retrieval_equals_its_definition_done_one_token_at_a_time(tokens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "function", "doubling"), BOTH, ids=["number", "letter"])
+@pytest.mark.parametrize(("task", "function", "doubling"), SOLVED, ids=["number", "letter", "any integer", "decoy"])
 def test_exactly_h_applications_solve_h_hops_and_reflexive_keeps_the_answer(task, function, doubling):
+    """Section 3.2, whatever the tokens off the path point at."""
     batch = task.sample(100_000, seed=1)
     tokens = batch.tokens
     for applied in range(1, 13):
-        tokens = function(tokens, task.vocabulary, strict=True) if applied <= 8 else reflexive(tokens)
+        tokens = function(tokens, task.vocabulary) if applied <= 8 else reflexive(tokens)
         assert ((tokens[:, -1] == batch.answers) == (batch.hops <= applied)).all()
     tokens = batch.tokens
     for doublings in range(4):
@@ -132,6 +135,20 @@ def test_functions_leave_their_input_and_the_target_window_alone(task, function,
         assert (tokens == kept).all()
         assert (new[:, :8] == kept[:, :8]).all()
         assert not np.shares_memory(new, tokens)
+
+
+@pytest.mark.parametrize(("task", "function"), [(NUMBER, index), (DECOY, retrieval)], ids=["number", "decoy"])
+def test_data_that_are_proper_everywhere_stay_so(task, function):
+    tokens = task.sample(2000, seed=4).tokens
+    for _ in range(8):
+        tokens = function(tokens, task.vocabulary, strict=True)
+
+
+@pytest.mark.parametrize(("task", "function"), [(NUMBER, index), (LETTER, retrieval)], ids=["number", "letter"])
+def test_pointers_are_followed_by_the_function_that_the_vocabulary_names(task, function):
+    tokens = task.sample(100, seed=5).tokens
+    assert function.__name__ == task.vocabulary.function
+    assert (follow_pointers(tokens, task.vocabulary) == function(tokens, task.vocabulary)).all()
 
 
 def test_index_resolves_positions_from_the_target_side():

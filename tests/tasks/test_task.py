@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 import whatwhere
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import LetterTask, NumberTask, make_task, task_from_dict
+from whatwhere.tasks.generators import GENERATORS
 
 TASKS = [
     NumberTask(),
     NumberTask(distractors="any"),
-    LetterTask(),
-    LetterTask(generator="strict"),
-    LetterTask(letters=16, max_hops=8),
+    *(LetterTask(generator=generator) for generator in GENERATORS),
+    LetterTask(letters=16, max_hops=8, generator="decoy"),
     LetterTask(letters=52, integers=3, target=20, context=30, max_hops=12),
     NumberTask(symbols=1000, integers=64, target=24, context=40, max_hops=20),
 ]
@@ -49,7 +49,7 @@ def test_the_oracle_equals_the_construction_on_100_000_sequences(task, length):
 
 @settings(max_examples=60)
 @given(
-    name=st.sampled_from(["number", "letter", "strict"]),
+    name=st.sampled_from(["number", *GENERATORS]),
     target=st.integers(1, 12),
     context=st.integers(1, 12),
     max_hops=st.integers(1, 8),
@@ -65,7 +65,7 @@ def test_every_possible_size_gives_valid_sequences(name, target, context, max_ho
         if name == "number":
             task = NumberTask(symbols=alphabet, **sizes)
         else:
-            task = LetterTask(letters=alphabet, generator="strict" if name == "strict" else "decoy", **sizes)
+            task = LetterTask(letters=alphabet, generator=name, **sizes)
     except WhatwhereError:
         assume(False)
         raise
@@ -101,13 +101,6 @@ def test_hops_may_be_given_for_all_for_each_or_not_at_all(task):
     assert task.sample(6).hops.tolist() == [1, 2, 3, 4, 1, 2]
 
 
-def test_a_batch_is_cut_by_slices_masks_and_indices():
-    batch = NumberTask().sample(8)
-    assert len(batch[2:5]) == 3
-    assert (batch[np.array([5, 1])].tokens == batch.tokens[[5, 1]]).all()
-    assert set(batch[batch.hops == 2].hops.tolist()) == {2}
-
-
 def test_encode_and_decode_speak_the_task_s_language():
     task = whatwhere.LetterTask()
     assert task.decode(task.encode("c2 b1 gh")) == "c2 b1 gh"
@@ -126,26 +119,38 @@ def test_defaults_are_the_paper_s():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_task("word"), "one of number, letter, and 'word' arrived"),
-        (lambda: task_from_dict({}), "one of number, letter, and 'None' arrived"),
-        (lambda: make_task("number", letters=3), "parameters target, .*, and 'letters' is none of them"),
-        (lambda: make_task("number", target="8"), "target of the number task must be of the kind int, and '8' arrived"),
-        (lambda: make_task("number", target=True), "must be of the kind int, and True arrived"),
-        (lambda: NumberTask(target=0), "target must be 1 or more, and 0 arrived"),
+        (lambda: make_task("word"), "expected a task of number, letter, got 'word'"),
+        (lambda: task_from_dict({}), "expected a task of number, letter, got 'None'"),
+        (lambda: make_task("number", letters=3), r"expected parameters of the number task \(target, .*, got 'letters'"),
+        (lambda: make_task("number", target="8"), "expected target of the number task as int, got '8'"),
+        (lambda: make_task("number", target=True), "as int, got True"),
+        (lambda: NumberTask(target=0), "expected target of 1 or more, got 0"),
         (lambda: NumberTask(max_hops=5, context=3, integers=64), "visit 4 pre-target tokens, and there are 3"),
         (lambda: NumberTask(integers=15), "16 positions back .*integers end at 15.*Raise integers to 16"),
-        (lambda: make_task("number", distractors="none"), "distractors must be one of .*'none' arrived"),
-        (lambda: make_task("letter", generator="easy"), "generator must be one of .*'easy' arrived"),
-        (lambda: LetterTask(letters=7), "4 hops need 8 letters in the decoy generator.*there are 7"),
+        (lambda: make_task("number", distractors="none"), "expected distractors of in-range, any, got 'none'"),
+        (
+            lambda: make_task("letter", generator="easy"),
+            "expected generator of paper, decoy, strict, simple, got 'easy'",
+        ),
+        (lambda: LetterTask(letters=4), "4 hops need 5 letters in the paper generator.*there are 4"),
+        (lambda: LetterTask(letters=7, generator="decoy"), "4 hops need 8 letters in the decoy generator.*there are 7"),
         (lambda: LetterTask(letters=6, generator="strict"), "4 hops need 7 letters in the strict generator"),
-        (lambda: LetterTask(letters=53), "there are 52 letters.*53 were asked for"),
-        (lambda: LetterTask(target=2), "decoy generator needs 3 target tokens.*target is 2"),
+        (lambda: LetterTask(letters=53), "expected at most 52 letters .*got 53"),
+        (lambda: LetterTask(target=2, generator="decoy"), "decoy generator needs 3 target tokens.*target is 2"),
         (lambda: LetterTask(target=1, generator="strict"), "strict generator needs 2 target tokens"),
-        (lambda: NumberTask().sample(0), "sequences must be 1 or more, and 0 arrived"),
-        (lambda: NumberTask().sample(4, hops=5), "hops from 1 to 4 were expected, and 5 arrived"),
-        (lambda: NumberTask().sample(4, hops=[1, 2]), "one hop count, or 4 of them, was expected, and 2 arrived"),
-        (lambda: NumberTask().sample(4, seed=-1), "seed must be 0 or more, and -1 arrived"),
-        (lambda: NumberTask().sample(4, extra_target=-1), "extra_target must be 0 or more, and -1 arrived"),
+        (lambda: NumberTask().sample(0), "expected 1 sequence or more, got 0"),
+        (lambda: NumberTask().sample(4, hops=5), "expected hops from 1 to 4, got 5"),
+        (lambda: NumberTask().sample(4, hops=[1, 2]), "expected one hop count, or 4 of them, got 2"),
+        (lambda: NumberTask().sample(4, seed=-1), "expected a seed of 0 or more, got -1"),
+        (lambda: NumberTask().sample(4, extra_target=-1), "expected extra_target of 0 or more, got -1"),
+        (
+            lambda: LetterTask(context=10**9),
+            r"at most 32,768 tokens in a sequence .*got 1,000,000,009; lower the sizes",
+        ),
+        (lambda: NumberTask(symbols=10**8), "at most 1,048,576 tokens in the vocabulary, got 100,000,016"),
+        (lambda: LetterTask().chains(1, 8), "expected chains of 1 to 7 hops, which fit this task, got 8"),
+        (lambda: NumberTask().split("exam"), "expected a split of train, validation, test, got 'exam'"),
+        (lambda: task_from_dict([]), r"expected a task as its name and parameters, got \[\]"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(call, message):
@@ -169,7 +174,7 @@ def test_the_oracle_refuses_sequences_without_an_answer(task, text, message):
 
 
 def test_the_oracle_refuses_ids_outside_the_vocabulary():
-    with pytest.raises(WhatwhereError, match="ids from 0 to 135 were expected, and 136 arrived"):
+    with pytest.raises(WhatwhereError, match="expected token ids from 0 to 135, got 136"):
         NumberTask().solve(np.array([[0, 136]]))
 
 
@@ -177,3 +182,48 @@ def test_windows_hold_every_key_but_the_query():
     task = NumberTask(target=3, context=4)
     assert [position for window in task.windows.values() for position in window] == list(range(task.length - 1))
     assert {name: len(window) for name, window in task.windows.items()} == {"target": 3, "pre-target": 4}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=by_name)
+def test_following_finds_the_paths_that_the_generator_drew(task):
+    batch = task.sample(200, seed=1)
+    paths, answered = task.follow(batch.tokens)
+    assert answered.all()
+    assert (paths == batch.paths[:, : paths.shape[1]]).all()
+
+
+def test_following_tells_what_has_no_answer():
+    task = NumberTask(distractors="any")
+    paths, answered = task.follow(np.stack([task.encode("a b 9 1"), task.encode("a b 2 1")]))
+    assert answered.tolist() == [False, True]
+    assert paths[1].tolist() == [3, 2, 0]
+
+
+@pytest.mark.parametrize("extra", [0, 7])
+@pytest.mark.parametrize("task", TASKS[:6], ids=by_name)
+def test_fillers_are_tokens_of_the_target_window_that_extra_tokens_could_be(task, extra):
+    batch = task.sample(300, seed=2, extra_target=extra)
+    fillers = task.fillers(batch)
+    assert fillers.shape == (300, task.target + extra)
+    assert not (fillers & (batch.tokens[:, : task.target + extra] == batch.answers[:, None])).any()
+    if task.name == "letter":
+        assert fillers[:, :extra].all()
+        assert fillers.any(1).all()
+
+
+@pytest.mark.parametrize("task", [*PAPER, LetterTask(generator="decoy")], ids=by_name)
+def test_chains_have_their_hops_and_answers(task):
+    for hops in range(1, task.most_hops + 1):
+        batch = task.chains(60, hops, seed=3)
+        paths, answered = task.follow(batch.tokens)
+        assert answered.all()
+        assert (batch.hops == hops).all()
+        assert (paths == batch.paths).all()
+        assert (task.solve(batch.tokens) == batch.answers).all()
+
+
+def test_letters_run_out_and_decoys_with_them():
+    task = LetterTask()
+    assert (task.most_hops, NumberTask().most_hops) == (7, 9)
+    assert [task.chain_chance(hops) for hops in range(4, 8)] == [1 / 3, 1 / 3, 1 / 2, 1]
+    assert NumberTask().chain_chance(5) == 1 / 8

@@ -2,15 +2,16 @@ import numpy as np
 import pytest
 
 from whatwhere.tasks import LetterTask
+from whatwhere.tasks.generators import GENERATORS
 
-DECOY, STRICT = LetterTask(), LetterTask(generator="strict")
-CASES = [
+PAPER, DECOY, STRICT, SIMPLE = (LetterTask(generator=name) for name in GENERATORS)
+PROPER = [
     pytest.param(DECOY, 0, id="decoy"),
     pytest.param(STRICT, 0, id="strict"),
     pytest.param(DECOY, 60, id="decoy, longer"),
     pytest.param(STRICT, 60, id="strict, longer"),
-    pytest.param(LetterTask(letters=16, max_hops=8), 3, id="eight hops"),
-    pytest.param(LetterTask(letters=13, max_hops=9), 0, id="no token off the path"),
+    pytest.param(LetterTask(letters=16, max_hops=8, generator="decoy"), 3, id="eight hops"),
+    pytest.param(LetterTask(letters=13, max_hops=9, generator="decoy"), 0, id="no token off the path"),
 ]
 
 
@@ -21,7 +22,7 @@ def pointed_at(task: LetterTask, tokens: np.ndarray) -> np.ndarray:
     return (left[:, None, :] == right[:, :, None]) & upto & task.vocabulary.points(tokens)[:, :, None]
 
 
-@pytest.mark.parametrize(("task", "extra"), CASES)
+@pytest.mark.parametrize(("task", "extra"), [*PROPER, pytest.param(SIMPLE, 9, id="simple")])
 def test_every_sequence_is_proper(task, extra):
     tokens = task.sample(2000, seed=1, extra_target=extra).tokens
     match = pointed_at(task, tokens)
@@ -31,7 +32,9 @@ def test_every_sequence_is_proper(task, extra):
     assert all(len(kind) == 1 for kind in kinds)
 
 
-@pytest.mark.parametrize(("task", "extra"), CASES)
+@pytest.mark.parametrize(
+    ("task", "extra"), [*PROPER, *((task, extra) for task in (PAPER, SIMPLE) for extra in (0, 60))]
+)
 def test_tokens_of_the_path_occur_once_so_that_its_positions_are_unique(task, extra):
     batch = task.sample(2000, seed=2, extra_target=extra)
     left = task.vocabulary.left(batch.tokens)
@@ -49,9 +52,48 @@ def test_strict_sequences_have_one_token_for_each_left_letter(extra):
     assert (tokens[:, :, None] == tokens[:, None, :])[same_left].all()
 
 
-def test_no_query_refers_to_itself():
-    query = DECOY.sample(5000, seed=4).tokens[:, -1]
-    assert (DECOY.vocabulary.left(query) != DECOY.vocabulary.right(query)).all()
+@pytest.mark.parametrize("task", [PAPER, DECOY, STRICT, SIMPLE], ids=lambda task: task.generator)
+def test_no_query_refers_to_itself(task):
+    query = task.sample(5000, seed=4).tokens[:, -1]
+    assert (task.vocabulary.left(query) != task.vocabulary.right(query)).all()
+
+
+@pytest.mark.parametrize("extra", [0, 40])
+def test_in_the_authors_data_no_token_off_the_path_has_or_points_at_a_letter_of_the_path(extra):
+    batch = PAPER.sample(4000, seed=8, extra_target=extra)
+    left, right = PAPER.vocabulary.left(batch.tokens), PAPER.vocabulary.right(batch.tokens)
+    on_path = np.zeros(batch.tokens.shape, bool)
+    np.put_along_axis(on_path, np.where(batch.paths < 0, batch.paths[:, :1], batch.paths), True, 1)
+    of_path = np.zeros((len(batch), 16), bool)
+    rows, positions = np.nonzero(on_path[:, :-1])
+    of_path[rows, left[rows, positions]] = True
+    assert (of_path.sum(1) == batch.hops).all()
+    assert not np.take_along_axis(of_path, left, 1)[~on_path].any()
+    assert not np.take_along_axis(of_path, right, 1)[~on_path].any()
+
+
+def test_letters_off_the_path_of_the_authors_data_are_drawn_with_replacement():
+    """So pointers off the path may point at nothing, or at different tokens: the data are not proper."""
+    batch = PAPER.sample(20_000, hops=4, seed=9)
+    left = PAPER.vocabulary.left(batch.tokens)
+    neither_answers = 6 / 8
+    assert (left[:, 0] == left[:, 1]).mean() == pytest.approx(neither_answers / 4, abs=0.02)
+    place = np.arange(8, 16)
+    first, other = (found[:, 8:-1] for found in PAPER.vocabulary.matches(batch.tokens))
+    assert 0.03 < (first >= place).mean() < 0.08
+    assert 0.35 < (other < place).mean() < 0.5
+
+
+def test_decoys_of_the_simple_generator_look_like_the_answer():
+    """They are alone with their left letter, as the answer is, and every other target token is not pointed at."""
+    batch = PAPER.chains(200, 5, seed=0)
+    left, right = PAPER.vocabulary.left(batch.tokens), PAPER.vocabulary.right(batch.tokens[:, 8:])
+    alone = (left[:, :8, None] == left[:, None]).sum(2) == 1
+    pointed = (left[:, :8, None] == right[:, None]).any(2)
+    assert (alone.sum(1) == 3).all()
+    assert not (pointed & ~alone).any()
+    first_alone = batch.tokens[np.arange(200), alone.argmax(1)]
+    assert 0.2 < (first_alone == batch.answers).mean() < 0.47  # a third, so that place tells nothing
 
 
 def test_extra_tokens_of_the_decoy_generator_use_letters_at_which_nobody_points():
