@@ -1,1 +1,55 @@
-"""The study mechanism."""
+"""What do the heads of a trained model compute, when can the answer be read, and what does the model need?"""
+
+from __future__ import annotations
+
+from whatwhere.studies.mechanism import tables
+from whatwhere.studies.study import Figure, Study
+from whatwhere.studies.subject import TRAINED
+
+_HERE = "whatwhere.studies.mechanism"
+
+MECHANISM = Study(
+    name="mechanism",
+    question="What do the heads compute, when can the answer be read, and which heads does the model need?",
+    paper="Sections 3.2 and 3.3, Figures 1 and 3",
+    subject=TRAINED,
+    settings=tables.MechanismSettings,
+    tables={
+        "examples": tables.Example,
+        "flow": tables.Look,
+        "attention": tables.Attention,
+        "contents": tables.Content,
+        "roles": tables.Role,
+        "readout": tables.Readable,
+        "deliveries": tables.Delivery,
+        "moves": tables.Move,
+        "layers_used": tables.LayersUsed,
+        "pointers": tables.Pointer,
+        "kinds": tables.Kind,
+        "windows": tables.Window,
+        "ablation": tables.Ablation,
+        "verdicts": tables.Verdict,
+        "groups": tables.GroupAblation,
+        "elimination": tables.Elimination,
+        "sufficient": tables.SufficientSet,
+        "patching": tables.Patched,
+        "chains": tables.Chain,
+    },
+    measure=f"{_HERE}.measure:measure",
+    summary=f"{_HERE}.summary:summary",
+    figures=(
+        Figure("figure-1-tasks", f"{_HERE}.flow_figures:draw_tasks", ("examples",), shows="models"),
+        Figure("figure-3-flow", f"{_HERE}.flow_figures:draw_flow", ("examples", "flow")),
+        Figure(
+            "mechanism",
+            f"{_HERE}.figures:draw_overview",
+            ("roles", "readout", "pointers", "moves", "ablation", "patching", "layers_used", "chains"),
+        ),
+        Figure("needed-heads", f"{_HERE}.figures:draw_needs", ("groups", "elimination", "sufficient")),
+    ),
+    claims=f"{_HERE}.claims:CLAIMS",
+    page_data=f"{_HERE}.examples:page_data",
+    outcomes=f"{_HERE}.summary:outcomes",
+    smoke={"inputs": 80, "examples": 1},
+    example='whatwhere mechanism number --input "c h n a b 5 3 2 2"',
+)

@@ -1,158 +1,204 @@
-"""Does a head matter? Mean ablation of every head, and which roles it confirms.
+"""Does the model need a head, or a group of heads? Mean ablation with a paired test.
 
-A head is ablated by replacing what it attended to, at each position, by its mean over the inputs: it then says nothing
-about the input in hand. A role that was read off attention counts only if its ablation hurts the hops that it should:
-a layer that brings the answer to positions d hops away is needed by every input of d or more hops.
+A head is ablated by replacing what it writes, at each position, by its mean over inputs of all hop classes: it then
+tells nothing about the input in hand. Single heads are not enough: where two heads do the same work, each of them can
+be ablated without harm. So groups are ablated as well: late layers together, all heads of a kind, all but a few.
+
+*Needed* means a loss of accuracy above :data:`LOSS` in some hop class with McNemar's exact test below :data:`ALPHA`:
+the same inputs are answered before and after, so only the answers that change count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from scipy.stats import binomtest
 from torch import Tensor
 
-from whatwhere.heads.intervals import wilson_interval
-from whatwhere.heads.roles import RoleShare
+from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.interventions import answers_from, chunks, record
-from whatwhere.studies.mechanism.observation import AT_ONCE, Progress, silent
-from whatwhere.studies.mechanism.readout import Delivery
+from whatwhere.studies.mechanism.observation import AT_ONCE
+from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Kind
+from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 
-SERVES = 0.25
-"""A layer serves a distance if it brings the answer to at least this share of the positions there."""
+LOSS = 0.05
+"""A head is needed if more of a hop class's accuracy is lost without it, ..."""
+ALPHA = 0.001
+"""... by a test at this level: 0.05 divided by the 48 tests of the paper's models (12 heads, 4 hop classes)."""
+Head = tuple[int, int]
+"""A layer and a head of it."""
+
+
+class MeanAblation:
+    """Runs a model with some of its heads replaced by their means.
+
+    Args:
+        model: the model.
+        tokens: the inputs that the means are over; other inputs of the same length can be run with these means.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> None:
+        self.model = model
+        self.layers = model.config.layers
+        self.heads = [(layer, head) for layer in range(self.layers) for head in range(model.config.heads)]
+        totals: list[Tensor] = [torch.zeros(())] * self.layers
+
+        def keep(layer: int) -> Edit:
+            def edit(written: Tensor) -> Tensor:
+                totals[layer] = totals[layer] + written.sum(0)
+                return written
+
+            return edit
+
+        edits = {layer: keep(layer) for layer in range(self.layers)}
+        for part in model.check_tokens(tokens).split(AT_ONCE):
+            for _ in model.residuals(part, edits=edits):
+                pass
+        self.means = torch.stack(totals) / len(tokens)  # [layer, seq, head, d_head]
+
+    @torch.no_grad()
+    def logits(
+        self, tokens: Int[np.ndarray, "n seq"], sets: Sequence[Collection[Head]], base: Collection[Head] = ()
+    ) -> Float[np.ndarray, "set n vocab"]:
+        """The logits of the answer with each set of heads ablated, together with those of ``base``.
+
+        Runs of different sets share the layers before their first head.
+        """
+        parts = []
+        for part in self.model.check_tokens(tokens).split(AT_ONCE):
+            states = list(self._states(part, base))
+            found = []
+            for heads in sets:
+                start = min((layer for layer, head in heads if (layer, head) not in base), default=len(states) - 1)
+                found.append(self._finish(states[start], start, {*base, *heads}))
+            parts.append(torch.stack(found))
+        return torch.cat(parts, 1).numpy(force=True)
+
+    def _states(self, ids: Int[Tensor, "n seq"], ablated: Collection[Head]) -> Iterator[Float[Tensor, "n seq d_model"]]:
+        """The residual stream before each layer, up to the last one that still attends."""
+        state = self.model.embedding(ids)
+        yield state
+        for layer, block in zip(range(self._last_live(ablated)), self.model.layers(), strict=False):
+            state = block(state, *self.model.turns_of(layer, ids.shape[1]), edit=self._edit(layer, ablated))
+            yield state
+
+    def _finish(
+        self, state: Float[Tensor, "n seq d_model"], start: int, ablated: Collection[Head]
+    ) -> Float[Tensor, "n vocab"]:
+        """Goes on from the residual stream before a layer.
+
+        Behind the last layer that still attends, only the last position matters.
+        """
+        last = self._last_live(ablated)
+        for layer, block in list(enumerate(self.model.layers()))[start:]:
+            state = state if layer <= last else state[:, -1:]
+            turns = self.model.turns_of(layer, state.shape[1])
+            state = block(state, *turns, last_only=layer >= last, edit=self._edit(layer, ablated))
+        return self.model.head(self.model.norm(state[:, -1]))
+
+    def _last_live(self, ablated: Collection[Head]) -> int:
+        return max((layer for layer, head in self.heads if (layer, head) not in ablated), default=-1)
+
+    def _edit(self, layer: int, ablated: Collection[Head]) -> Edit | None:
+        heads = [head for at, head in ablated if at == layer]
+        if not heads:
+            return None
+
+        def edit(written: Float[Tensor, "n kept head d_head"]) -> Float[Tensor, "n kept head d_head"]:
+            changed = written.clone()
+            changed[:, :, heads] = self.means[layer, -written.shape[1] :, heads]
+            return changed
+
+        return edit
 
 
 @dataclass(frozen=True)
-class Ablation:
-    """The accuracy of one hop class before and after one head is ablated."""
+class Group:
+    """Heads that are ablated together."""
 
-    layer: int
-    head: int
-    hops: int
-    before: float
-    before_low: float
-    before_high: float
-    after: float
-    after_low: float
-    after_high: float
-    count: int
-
-    @property
-    def hurts(self) -> bool:
-        """Whether the two intervals lie apart."""
-        return self.after_high < self.before_low
+    family: str
+    name: str
+    heads: tuple[Head, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What a head looks like, and whether ablation bears it out."""
-
-    layer: int
-    head: int
-    role: str
-    """The commonest role of its strongest key, at the distances that its layer serves (or all, if it serves none)."""
-    share: float
-    low: float
-    high: float
-    count: int
-    serves: str
-    """Distances to which its layer brings the answer."""
-    should_hurt: str
-    """Hop classes that depend on that."""
-    hurts: str
-    """Hop classes that the ablation hurts."""
-    verdict: str
-    """``counts``, ``partly``, ``not needed``; ``needed otherwise`` if it brings nothing but hurts; ``idle``."""
+def ablate_heads(ablation: MeanAblation, batch: Batch, progress: Progress = no_progress) -> list[Ablation]:
+    """Ablates each head alone, on all inputs, solved or not."""
+    progress("ablating single heads", 1, 2)
+    before, *after = answered(ablation, batch, [(), *((head,) for head in ablation.heads)])
+    progress("ablating single heads", 2, 2)
+    return [
+        Ablation(layer, head, hops, *_loss(before[of_class], right[of_class]))
+        for (layer, head), right in zip(ablation.heads, after, strict=True)
+        for hops, of_class in classes(batch)
+    ]
 
 
-def ablate(model: GPTJ, batch: Batch, progress: Progress = silent) -> list[Ablation]:
-    """Ablates each head in turn, on all inputs (solved or not)."""
-    parts = chunks(len(batch), AT_ONCE)
-    layers, heads = model.config.layers, model.config.heads
-    states, total = [], None
-    for part in parts:
-        state, attended = record(model, batch.tokens[part])
-        states.append(state)
-        total = attended.sum(1) + (0 if total is None else total)
-    assert total is not None
-    means = total / len(batch)  # [layer, seq, head, d_head]
-    before = np.concatenate([answers_from(model, state[-1], layers) for state in states]) == batch.answers
-    rows = []
-    for layer in range(layers):
-        for head in range(heads):
-            edit = _replaced(means[layer], head)
-            answers = [answers_from(model, state[layer], layer, edit) for state in states]
-            rows += _by_hop(layer, head, before, np.concatenate(answers) == batch.answers, batch)
-            progress("ablating heads", layer * heads + head + 1, layers * heads)
-    return rows
+def ablate_groups(
+    ablation: MeanAblation, batch: Batch, groups: Sequence[Group], progress: Progress = no_progress
+) -> list[GroupAblation]:
+    """Ablates the heads of each group together."""
+    progress("ablating groups of heads", 1, 2)
+    before, *after = answered(ablation, batch, [(), *(group.heads for group in groups)])
+    progress("ablating groups of heads", 2, 2)
+    return [
+        GroupAblation(group.family, group.name, write_heads(group.heads), hops, *_loss(before[chosen], right[chosen]))
+        for group, right in zip(groups, after, strict=True)
+        for hops, chosen in classes(batch)
+    ]
 
 
-def _replaced(mean: Tensor, head: int) -> Edit:
-    """Puts a mean ``[seq, head, d_head]`` in the place of what one head attended to."""
-
-    def edit(attended: Tensor) -> Tensor:
-        changed = attended.clone()
-        changed[:, :, head] = mean[:, head]
-        return changed
-
-    return edit
-
-
-def _by_hop(layer: int, head: int, before: np.ndarray, after: np.ndarray, batch: Batch) -> Iterable[Ablation]:
-    for hops in map(int, np.unique(batch.hops)):
-        of_class = batch.hops == hops
-        count = int(of_class.sum())
-        hits = int(before[of_class].sum()), int(after[of_class].sum())
-        (low, high), (after_low, after_high) = (wilson_interval(hit, count) for hit in hits)
-        yield Ablation(layer, head, hops, hits[0] / count, low, high, hits[1] / count, after_low, after_high, count)
+def groups_of(kinds: Sequence[Kind], needed: Collection[Head]) -> list[Group]:
+    """Late layers together, all heads of each kind, and all but those of each kind, all but the needed ones."""
+    heads = [(row.layer, row.head) for row in kinds]
+    last = max(layer for layer, _ in heads)
+    groups = [
+        Group("late layers", f"layers {first}-{last}", tuple(head for head in heads if head[0] >= first))
+        for first in range(1, last)
+    ]
+    of_kind = {row.label: {(one.layer, one.head) for one in kinds if one.label == row.label} for row in kinds}
+    for label, chosen in sorted(of_kind.items()):
+        groups.append(Group("kind", f"all {label}", tuple(sorted(chosen))))
+    for name, kept in (*sorted(of_kind.items()), *([("needed", set(needed))] if needed else [])):
+        groups.append(Group("all but", f"all but {name}", tuple(head for head in heads if head not in kept)))
+    groups.append(Group("all but", "all", tuple(heads)))
+    return [group for group in groups if group.heads]
 
 
-def judge(roles: Sequence[RoleShare], deliveries: Sequence[Delivery], ablations: Sequence[Ablation]) -> list[Verdict]:
-    """Holds the roles against the ablations, head by head."""
-    classes = sorted({row.hops for row in ablations})
-    rows = []
-    for layer, head in sorted({(row.layer, row.head) for row in ablations}):
-        serves = [row.distance for row in deliveries if row.layer == layer and row.share >= SERVES]
-        should = [hops for hops in classes if serves and hops >= min(serves)]
-        hurts = [row.hops for row in ablations if (row.layer, row.head) == (layer, head) and row.hurts]
-        asked = [row for row in roles if (row.layer, row.head, row.queries) == (layer, head, "path")]
-        chosen = [row for row in asked if row.distance in serves] or [row for row in asked if row.distance == 0]
-        role, hits, count = _commonest(chosen)
-        rows.append(
-            Verdict(
-                layer,
-                head,
-                role,
-                hits / count,
-                *wilson_interval(hits, count),
-                count,
-                _listed(serves),
-                _listed(should),
-                _listed(hurts),
-                _verdict(should, hurts),
-            )
-        )
-    return rows
+def answered(ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Head]]) -> Bool[np.ndarray, "set n"]:
+    """Which inputs are answered right with each set of heads ablated."""
+    return ablation.logits(batch.tokens, sets).argmax(-1) == batch.answers
 
 
-def _commonest(rows: Sequence[RoleShare]) -> tuple[str, int, int]:
-    """The role with most hits, its hits, and the queries."""
-    hits: dict[str, int] = {}
-    for row in rows:
-        hits[row.role] = hits.get(row.role, 0) + round(row.share * row.count)
-    role = max(hits, key=lambda name: hits[name])
-    return role, hits[role], sum(row.count for row in rows if row.role == role)
+def classes(batch: Batch) -> Iterator[tuple[int, Bool[np.ndarray, "n"]]]:
+    """The hop classes of a batch, and which inputs belong to each."""
+    for hops in np.unique(batch.hops):
+        yield int(hops), batch.hops == hops
 
 
-def _verdict(should: Sequence[int], hurts: Sequence[int]) -> str:
-    if not should:
-        return "needed otherwise" if hurts else "idle"
-    confirmed = set(should) & set(hurts)
-    return "counts" if confirmed == set(should) else "partly" if confirmed else "not needed"
+def write_heads(heads: Collection[Head]) -> str:
+    """``2.0 3.0`` for the head 0 of the layers 2 and 3."""
+    return " ".join(f"{layer}.{head}" for layer, head in sorted(heads))
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return " ".join(map(str, numbers))
+def read_heads(text: str) -> list[Head]:
+    """The inverse of :func:`write_heads`."""
+    return [(int(layer), int(head)) for layer, _, head in (name.partition(".") for name in text.split())]
+
+
+def mcnemar(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> float:
+    """The p-value of McNemar's exact test that more answers are lost than gained; 1 if none changes."""
+    lost, gained = int((before & ~after).sum()), int((after & ~before).sum())
+    return float(binomtest(lost, lost + gained, alternative="greater").pvalue) if lost + gained else 1.0
+
+
+def _loss(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> tuple:
+    """The last five columns of both tables."""
+    loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)
+    accuracies = share(int(before.sum()), len(before)), share(int(after.sum()), len(after))
+    return *accuracies, loss, p_value, loss > LOSS and p_value < ALPHA

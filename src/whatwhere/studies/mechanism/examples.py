@@ -1,14 +1,13 @@
-"""Single inputs to look at: what a model did on a few sequences of each hop class, small enough for a page.
+"""Single inputs to look at: the one of Figures 1 and 3, and a few of each hop class for the page.
 
-For each example: its tokens, path and answer, what the model said, the attention of every head at every position, and
-for the last query the content-by-position matrix M of :mod:`whatwhere.trace.layer`. With M anyone can swap two keys
-and see where attention goes: the swap of i and j gives position i the logit M[j, i] and position j the logit M[i, j].
+For each: its tokens, path and answer, what the model answers, the attention of every head at every position, and for
+the last query the content-by-position matrix M of :mod:`whatwhere.trace.layer`. With M anyone can swap two keys and see
+where attention goes.
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,90 +15,104 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
-from whatwhere.store.storage import read_json, write_text
-from whatwhere.studies.mechanism.observation import Progress, silent
-from whatwhere.studies.results import Results, fingerprint
+from whatwhere.studies.mechanism.paths import as_batch
+from whatwhere.studies.mechanism.tables import Attention, Content, Example, MechanismSettings
+from whatwhere.studies.results import Results
+from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 from whatwhere.trace.traceable import trace
 
-FOLDER, FILE = "examples", "examples.json"
 DECIMALS = 3
-"""Of attention and logits on disk; enough to draw them, and to find the same attention from the logits within 0.002."""
+"""Of attention and logits: enough to draw them, and to find the same attention from the logits within 0.002."""
 
 
-def measure_examples(
-    model: GPTJ,
-    task: Task,
-    directory: Path,
-    *,
-    per_hop: int = 2,
-    seed: int = 0,
-    force: bool = False,
-    progress: Progress = silent,
-) -> Path:
-    """Writes ``DIR/examples/examples.json``, unless it is there already.
+def choose_inputs(model: GPTJ, task: Task, settings: MechanismSettings) -> list[Batch]:
+    """The input of Figures 1 and 3, then those of the page, one batch each.
 
-    Args:
-        model: what was trained.
-        task: its task.
-        directory: where the results go, in ``examples``.
-        per_hop: sequences of each hop class.
-        seed: of the sequences.
-        force: replace examples made with other settings.
-        progress: told when it is done.
-
-    Returns:
-        The file.
+    The first is the user's own, or a sampled one that the model solves.
 
     Raises:
-        WhatwhereError: there are examples made with other settings, ``per_hop`` is below 1 or ``seed`` below 0.
+        WhatwhereError: the text has no path, or the hop count does not exist.
     """
-    batch = task.sample(per_hop * task.max_hops, seed=seed)
-    settings = {"model": fingerprint(model), "task": task.to_dict(), "per_hop": per_hop, "seed": seed}
-    results = Results(directory / FOLDER)
-    results.begin(settings, force=force)
-    path = results.directory / FILE
-    if path.is_file() and read_examples(path)["settings"] == settings:
-        return path
-    with torch.no_grad():
-        found = trace(model, batch.tokens, queries=range(batch.tokens.shape[1]))
-        attention = _rounded(found.attention())  # [layer, batch, head, query, key]
-        matrices = _rounded(torch.stack([layer.double().content_by_position(-1) for layer in found.layers]))
-    predicted, names = model.predict(batch.tokens), task.vocabulary.names
-    examples = [
-        {
-            "hops": int(batch.hops[i]),
-            "tokens": task.decode(tokens).split(),
-            "path": [int(p) for p in batch.paths[i] if p >= 0],
-            "answer": names[batch.answers[i]],
-            "predicted": names[predicted[i]],
-            "attention": [[_visible(head) for head in layer] for layer in attention[:, i].tolist()],
-            "content_by_position": matrices[:, i].tolist(),
-        }
-        for i, tokens in enumerate(batch.tokens)
+    if settings.input is not None:
+        shown = as_batch(task, task.encode(settings.input))
+    else:
+        drawn = task.sample(64, hops=task.max_hops if settings.hops is None else settings.hops, seed=settings.seed)
+        solved = model.predict(drawn.tokens) == drawn.answers
+        first = int(solved.argmax())  # the first of all, if none is solved
+        shown = drawn[first : first + 1]
+    if not settings.examples:
+        return [shown]
+    others = task.sample(settings.examples * task.max_hops, seed=settings.seed)
+    return [shown, *(others[at : at + 1] for at in range(len(others)))]
+
+
+def examples(model: GPTJ, task: Task, inputs: Sequence[Batch]) -> list[Example]:
+    """The table of inputs."""
+    names = task.vocabulary.names
+    return [
+        Example(
+            number,
+            int(one.hops[0]),
+            " ".join(names[token] for token in one.tokens[0]),
+            " ".join(str(position) for position in one.paths[0] if position >= 0),
+            int(task.vocabulary.points(one.tokens[0]).argmax()),
+            names[one.answers[0]],
+            names[model.predict(one.tokens)[0]],
+        )
+        for number, one in enumerate(inputs)
     ]
-    write_text(path, json.dumps({"settings": settings, "examples": examples}, separators=(",", ":")) + "\n")
-    progress("examples", len(examples), len(examples))
-    return path
 
 
-def read_examples(path: Path) -> dict[str, Any]:
-    """Reads what :func:`measure_examples` wrote.
+@torch.no_grad()
+def attention_of(model: GPTJ, inputs: Sequence[Batch]) -> tuple[list[Attention], list[Content]]:
+    """The attention of every query, and the matrix M of the last."""
+    attention: list[Attention] = []
+    contents: list[Content] = []
+    for number, one in enumerate(inputs):
+        found = trace(model, one.tokens, queries=range(one.tokens.shape[1]))
+        weights = _rounded(found.attention()[:, 0])  # [layer, head, query, key]
+        attention += [
+            Attention(number, layer, head, query, key, float(weight))
+            for (layer, head, query, key), weight in np.ndenumerate(weights)
+            if key <= query
+        ]
+        matrices = _rounded(torch.stack([layer.double().content_by_position(-1)[0] for layer in found.layers]))
+        contents += [Content(number, *at, float(logit)) for at, logit in np.ndenumerate(matrices)]
+    return attention, contents
 
-    Raises:
-        WhatwhereError: the file is missing or damaged.
-    """
-    content = read_json(path, "the examples")
-    if not {"settings", "examples"} <= content.keys():
-        raise WhatwhereError(f"{path} should hold 'settings' and 'examples'; remove it and measure anew.")
-    return content
 
-
-def _visible(rows: list[list[float]]) -> list[list[float]]:
-    """Each query's attention up to itself: what comes later it cannot see."""
-    return [row[: query + 1] for query, row in enumerate(rows)]
+def page_data(results: Results) -> dict[str, Any]:
+    """The examples with their attention, nested by layer, head and query: smaller than the tables."""
+    by_example = {
+        "attention": dict(iter(results["attention"].groupby("example"))),
+        "content_by_position": dict(iter(results["contents"].groupby("example"))),
+    }
+    columns = {"attention": ("attention", "query"), "content_by_position": ("logit", "content")}
+    return {
+        "examples": [
+            {
+                "hops": row.hops,
+                "tokens": row.tokens.split(),
+                "path": [int(position) for position in row.path.split()],
+                "target": row.target,
+                "answer": row.answer,
+                "predicted": row.predicted,
+            }
+            | {
+                what: [
+                    [
+                        [line.tolist() for _, line in of_head.groupby(columns[what][1])[columns[what][0]]]
+                        for _, of_head in of_layer.groupby("head")
+                    ]
+                    for _, of_layer in frames[row.example].groupby("layer")
+                ]
+                for what, frames in by_example.items()
+            }
+            for row in results.rows("examples", Example)
+        ]
+    }
 
 
 def _rounded(values: Tensor) -> Float[np.ndarray, "..."]:

@@ -1,150 +1,89 @@
-"""The mechanism of one model (Section 3.2, Figure 3), as tables on disk: flow, roles, read-outs, causes, shortcuts.
+"""The mechanism of one model (Section 3.2, Figure 3), measured table by table.
 
-flow.json         one input: where every position looks, what can be read there; trained and ideal
-roles.csv         what the strongest key of path positions is, per layer and head, on solved inputs
-readout.csv       P(answer readable at p_r after layer l), per hop class, on solved inputs
-deliveries.csv    which layer brings the answer to which distance
-moves.csv         from how many hops ahead it was fetched
-layers_used.csv   layers until it stands at the last position, against hops and doubling
-pointers.csv      addresses ahead that a linear probe decodes at the last position
-ablation.csv      accuracy per hop class before and after each head is mean-ablated
-verdicts.csv      which roles the ablation bears out
-windows.csv       scores with swaps inside the target and the pre-target window alone
-patching.csv      where a changed hop can be patched in
-hops.csv          accuracy at 1 to 8 hops
+What was measured before stays, so an interrupted measurement continues.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.intervals import wilson_interval
-from whatwhere.heads.roles import RoleShare, role_shares
-from whatwhere.heads.summary import score_windows
+from whatwhere.heads.estimate import mean, share
+from whatwhere.heads.roles import role_shares
+from whatwhere.heads.scores import TAU, score
+from whatwhere.heads.summary import label_of, score_windows
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.mechanism.ablation import ablate, judge
+from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
+from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
 from whatwhere.studies.mechanism.flow import flow
-from whatwhere.studies.mechanism.observation import Progress, observe, silent
+from whatwhere.studies.mechanism.observation import observe
 from whatwhere.studies.mechanism.patching import patch
-from whatwhere.studies.mechanism.paths import as_batch, chains, decoys, most_hops
 from whatwhere.studies.mechanism.probe import pointers
-from whatwhere.studies.mechanism.readout import Delivery, deliveries, layers_used, moves, readout
+from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, readout
+from whatwhere.studies.mechanism.sufficient_sets import sufficient_sets
+from whatwhere.studies.mechanism.tables import Ablation, Chain, Delivery, Kind, MechanismSettings, Role, Window
+from whatwhere.studies.mechanism.verdicts import judge
 from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.letter import LetterTask
 from whatwhere.tasks.task import Task
+from whatwhere.trace.traceable import trace
 
 LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
 INPUTS_PER_PAIR = 20
 """Patching runs the model some 130 times per pair, so there is one pair for so many inputs."""
 SCORED = 512
-"""Inputs on which windows are scored, if there are so many; as many as `whatwhere score` takes."""
+"""Inputs on which heads are scored, if there are so many."""
 
 
-@dataclass(frozen=True)
-class HopAccuracy:
-    """The accuracy at one hop count, trained on or not."""
-
-    hops: int
-    trained_up_to: int
-    """The largest hop class of training."""
-    accuracy: float
-    low: float
-    high: float
-    count: int
-    guess: float
-    """The accuracy of guessing among the target tokens that look like the answer; 1 means that nothing hides it."""
-
-
-def task_of(model: GPTJ) -> Task:
-    """The task that a model was trained on.
+def measure(model: GPTJ, settings: MechanismSettings, results: Results, progress: Progress) -> None:
+    """Measures what the results do not hold yet.
 
     Raises:
-        WhatwhereError: it does not say.
+        WhatwhereError: there are too few inputs, the model solves none, or the input to show has no path.
     """
-    if model.task is None:
-        raise WhatwhereError(
-            "this model does not say which task it was trained on, and paths are needed here; use a checkpoint that "
-            "`whatwhere train` wrote."
-        )
-    return model.task
-
-
-def choose_input(model: GPTJ, text: str | None, hops: int | None, seed: int) -> Batch:
-    """The input whose flow is shown: the given text, or a sampled one of so many hops that the model solves.
-
-    Raises:
-        WhatwhereError: the text has no path, or the hop count does not exist.
-    """
-    task = task_of(model)
-    if text is not None:
-        return as_batch(task, task.encode(text))
-    drawn = task.sample(64, hops=task.max_hops if hops is None else hops, seed=seed)
-    solved = model.predict(drawn.tokens) == drawn.answers
-    first = int(solved.argmax())  # the first of all, if none is solved
-    return drawn[first : first + 1]
-
-
-def measure(
-    model: GPTJ,
-    results: Results,
-    *,
-    inputs: int = 2000,
-    seed: int = 0,
-    shown: Batch | None = None,
-    progress: Progress = silent,
-) -> None:
-    """Measures everything and writes it; tables that are there already stay, so that an interrupted run goes on.
-
-    Args:
-        model: a model that knows its task.
-        results: where the tables go.
-        inputs: sequences, equally many of each hop class; patching takes a twentieth as many pairs for each hop.
-        seed: of the sequences and of resampling.
-        shown: the input whose flow is kept; by default one of the most hops.
-        progress: told how far the work is.
-
-    Raises:
-        WhatwhereError: there are too few inputs, or the model solves none.
-    """
-    task = task_of(model)
+    task = model.task
+    assert task is not None, "the subject of this study is a model with its task"
     least = INPUTS_PER_PAIR * task.max_hops
-    if inputs < least:
+    if settings.inputs < least:
         raise WhatwhereError(
-            f"at least {least} inputs were expected, {INPUTS_PER_PAIR} for each hop class, and {inputs} arrived."
+            f"expected at least {least} inputs, {INPUTS_PER_PAIR} for each hop class, got {settings.inputs}."
         )
-    chosen = choose_input(model, None, None, seed) if shown is None else shown
-    flow(model, task, chosen).save(results.directory / "flow.json", results.owner("flow"))
-    batch = task.sample(inputs, seed=seed)
+    if not results.has("contents"):
+        _show(model, task, settings, results)
+    batch = task.sample(settings.inputs, seed=settings.seed)
     if not results.has("pointers"):
-        _watch(model, task, batch, results, seed, progress)
-    if not results.has("verdicts"):
-        ablations = ablate(model, batch, progress)
-        results.write("ablation", ablations)
-        roles, brought = results.read("roles", RoleShare), results.read("deliveries", Delivery)
-        results.write("verdicts", judge(roles, brought, ablations))
+        _observe(model, task, batch, settings.seed, results, progress)
     if not results.has("windows"):
-        some = task.sample(min(inputs, SCORED), seed=seed)
-        results.write("windows", score_windows(model, some.tokens, task.windows))
+        _score(model, task, batch, settings.seed, results)
+    if not results.has("sufficient"):
+        _ablate(model, task, batch, settings, results, progress)
     if not results.has("patching"):
-        results.write("patching", patch(model, task, inputs // INPUTS_PER_PAIR, seed, progress))
-    if not results.has("hops"):
-        results.write("hops", longer_hops(model, task, inputs // task.max_hops, seed, progress))
+        pairs = settings.inputs // INPUTS_PER_PAIR
+        results.write("patching", patch(model, task, pairs, settings.seed, progress))
+    if not results.has("chains"):
+        results.write("chains", longer_chains(model, task, settings.inputs // task.max_hops, settings.seed, progress))
 
 
-def _watch(model: GPTJ, task: Task, batch: Batch, results: Results, seed: int, progress: Progress) -> None:
-    """The tables that only look on, over the inputs that the model solves."""
+def _show(model: GPTJ, task: Task, settings: MechanismSettings, results: Results) -> None:
+    """Single inputs."""
+    inputs = choose_inputs(model, task, settings)
+    results.write("examples", examples(model, task, inputs))
+    results.write("flow", flow(model, task, inputs[0]))
+    attention, contents = attention_of(model, inputs)
+    results.write("attention", attention)
+    results.write("contents", contents)
+
+
+def _observe(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results, progress: Progress) -> None:
+    """The tables that change nothing in the model, over the inputs that it solves."""
     solved = batch[model.predict(batch.tokens) == batch.answers]
     if not len(solved):
         raise WhatwhereError(
-            f"the model solves none of {len(batch)} inputs, so there is no mechanism to look for; train it further."
+            f"expected a model that solves some inputs, got one that solves none of {len(batch)}; train it further."
         )
     seen = observe(model, solved.tokens, progress)
-    results.write("roles", role_shares(seen.strongest, solved, task.vocabulary))
+    roles = role_shares(seen.strongest, solved, task.vocabulary)
+    results.write("roles", [Role(r.layer, r.head, r.queries, r.distance or None, r.role, share(round(r.share * r.count), r.count)) for r in roles])
     results.write("readout", readout(seen, solved))
     results.write("deliveries", deliveries(seen, solved))
     results.write("moves", moves(seen, solved, task.vocabulary))
@@ -154,15 +93,49 @@ def _watch(model: GPTJ, task: Task, batch: Batch, results: Results, seed: int, p
     results.write("pointers", pointers(at_query, longest, task.vocabulary))
 
 
-def longer_hops(model: GPTJ, task: Task, count: int, seed: int = 0, progress: Progress = silent) -> list[HopAccuracy]:
+def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -> None:
+    """Which kind of head each is, at the last token."""
+    some = batch.tokens[:SCORED]
+    scores = score(trace(model, some), TAU)
+    kinds = []
+    for index, layer in enumerate(scores.layers):
+        for head in range(scores.positional.shape[1]):
+            each = (scores.each_positional[index, :, head, 0], scores.each_symbolic[index, :, head, 0])
+            positional, symbolic = (mean(values.numpy(force=True), seed=seed) for values in each)
+            kinds.append(Kind(layer, head, label_of(positional.value, symbolic.value), positional, symbolic))
+    results.write("kinds", kinds)
+    windows = score_windows(model, some, task.windows, TAU)
+    results.write("windows", [Window(w.layer, w.head, w.window, w.positional, w.symbolic, w.attention) for w in windows])
+
+
+def _ablate(
+    model: GPTJ, task: Task, batch: Batch, settings: MechanismSettings, results: Results, progress: Progress
+) -> None:
+    """The tables that take heads away."""
+    ablation = MeanAblation(model, batch.tokens)
+    if not results.has("ablation"):
+        results.write("ablation", ablate_heads(ablation, batch, progress))
+    ablations = results.rows("ablation", Ablation)
+    if not results.has("verdicts"):
+        roles, brought = results.rows("roles", Role), results.rows("deliveries", Delivery)
+        results.write("verdicts", judge(roles, brought, ablations))
+    if not results.has("groups"):
+        needed = {(row.layer, row.head) for row in ablations if row.needed}
+        groups = groups_of(results.rows("kinds", Kind), needed)
+        results.write("groups", ablate_groups(ablation, batch, groups, progress))
+    held_out = task.sample(len(batch), seed=settings.seed + 2)
+    steps, sets = sufficient_sets(ablation, batch, held_out, progress)
+    results.write("elimination", steps)
+    results.write("sufficient", sets)
+
+
+def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Progress) -> list[Chain]:
     """The accuracy at 1 to 8 hops, as far as the vocabulary allows, with the same generator for all of them."""
     rows = []
-    most = min(LONGEST, most_hops(task))
+    most = min(LONGEST, task.most_hops)
     for hops in range(1, most + 1):
-        batch = chains(task, count, hops, seed)
-        right = int(np.sum(model.predict(batch.tokens) == batch.answers))
-        alike = 1 + decoys(task, hops) if isinstance(task, LetterTask) else task.target
-        ends = wilson_interval(right, count)
-        rows.append(HopAccuracy(hops, task.max_hops, right / count, *ends, count, 1 / alike))
+        batch = task.chains(count, hops, seed)
+        right = int((model.predict(batch.tokens) == batch.answers).sum())
+        rows.append(Chain(hops, hops <= task.max_hops, share(right, count), task.chain_chance(hops)))
         progress("trying longer chains", hops, most)
     return rows

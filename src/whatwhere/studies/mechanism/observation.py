@@ -1,8 +1,7 @@
-"""One pass over many inputs that keeps what the mechanism's tables are counted from: small, whatever the length."""
+"""One pass over many inputs that keeps what the tables of the mechanism are counted from, in little memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +9,16 @@ import torch
 from jaxtyping import Float, Int
 
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.study import Progress, no_progress
 from whatwhere.trace.traceable import trace
 
 AT_ONCE = 256
 """Inputs per pass: their residual streams in all layers then take about 30 MB."""
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Tells nobody."""
-    del what, done, total
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a model did on some inputs. Depth counts from 0: before the first layer; depth l + 1 is after layer l."""
+    """What a model did on some inputs. Depth 0 is before the first layer; depth l + 1 is after layer l."""
 
     strongest: Int[np.ndarray, "layer n head seq"]
     """The key to which each query pays most."""
@@ -45,16 +38,15 @@ class Observation:
 
 
 @torch.no_grad()
-def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = silent) -> Observation:
+def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = no_progress) -> Observation:
     """Runs a model on some inputs."""
     parts = []
     for start in range(0, len(tokens), AT_ONCE):
         some = tokens[start : start + AT_ONCE]
-        attention = trace(model, some, queries=range(tokens.shape[1])).attention()
-        weight, strongest = attention.max(-1)  # [layer, batch, head, seq]
+        weight, strongest = trace(model, some, queries=range(tokens.shape[1])).attention().max(-1)
         residuals = torch.stack(list(model.residuals(model.check_tokens(some))))  # [depth, batch, seq, d_model]
         chance, readable = model.head(model.norm(residuals)).softmax(-1).max(-1)  # [depth, batch, seq]
         found = (strongest.short(), weight, readable.short(), chance, residuals[:, :, -1])
         parts.append([part.numpy(force=True) for part in found])
-        progress("watching attention and read-outs", min(start + AT_ONCE, len(tokens)), len(tokens))
+        progress("reading attention and answers", min(start + AT_ONCE, len(tokens)), len(tokens))
     return Observation(*(np.concatenate(of_kind, 1) for of_kind in zip(*parts, strict=True)))

@@ -4,71 +4,59 @@ The model runs on an input, but at one layer and one position of the path it get
 If its answer becomes that of the other input, this place carries the changed hop. Two things are patched:
 
 - ``state``: the residual stream after a layer, all that the position knows by then;
-- ``heads``: only what the heads of that layer attended to from there, so what the layer moved.
+- ``heads``: only what the heads of that layer write there, so what the layer moved.
 
-The changed pointer stands at p_(hop-1); its effect must reach p_0 through the pointers between, and those positions,
-common to the two paths, are patched.
+The changed pointer is at p_(hop-1). Its effect must reach p_0 through the pointers between, and those positions, common
+to the two paths, are patched. A patch is at one position of each input, unlike :class:`whatwhere.trace.interventions.Patch`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whatwhere.heads.intervals import wilson_interval
-from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.mechanism.interventions import answers_from, chunks, record
-from whatwhere.studies.mechanism.observation import AT_ONCE, Progress, silent
+from whatwhere.heads.estimate import share
+from whatwhere.model.gptj import GPTJ, Edit
+from whatwhere.studies.mechanism.observation import AT_ONCE
 from whatwhere.studies.mechanism.paths import change_one_hop
+from whatwhere.studies.mechanism.tables import Patched
+from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
-KINDS = ("state", "heads")
+WHAT = ("state", "heads")
+Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]
 
 
-@dataclass(frozen=True)
-class Patch:
-    """How often a patch turns the answer into that of the other input."""
+def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = no_progress) -> list[Patched]:
+    """Patches inputs of the most hops, for a change in each of their hops.
 
-    hops: int
-    changed_hop: int
-    """From 1: the first hop starts at the last token."""
-    kind: str
-    layer: int
-    position: int
-    """Steps along the path: 0 is the last token."""
-    share: float
-    low: float
-    high: float
-    count: int
-    """Pairs of inputs, both solved by the model."""
-    same_hops: int
-    """Pairs whose hop counts are equal; in the others the path gets shorter."""
-
-
-def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = silent) -> list[Patch]:
-    """Patches inputs of the most hops, for a change in each of them."""
+    Args:
+        model: the model.
+        task: its task.
+        pairs: pairs of inputs for each changed hop; only pairs are used of which the model solves both.
+        seed: of the inputs.
+        progress: told how far it is.
+    """
     hops = task.max_hops
-    rows: list[Patch] = []
+    rows: list[Patched] = []
     for hop in range(1, hops + 1):
+        progress("patching activations", hop * (hop - 1), hops * (hops + 1))
         plain, changed = change_one_hop(task, task.sample(2 * pairs, hops=hops, seed=seed + hop), hop, seed)
         solved = (model.predict(plain.tokens) == plain.answers) & (model.predict(changed.tokens) == changed.answers)
         plain, changed = plain[solved][:pairs], changed[solved][:pairs]
         same_hops = int((plain.hops == changed.hops).sum())
-        flips = count_flips(model, plain, changed, hop)
-        for (kind, layer, position), hits in np.ndenumerate(flips):
-            share = int(hits) / len(plain) if len(plain) else float("nan")
-            ends = wilson_interval(int(hits), len(plain))
-            rows.append(Patch(hops, hop, KINDS[kind], layer, position, share, *ends, len(plain), same_hops))
-        progress("patching activations", hop * (hop + 1), hops * (hops + 1))
+        for (what, layer, position), flips in np.ndenumerate(count_flips(model, plain, changed, hop)):
+            flipped = share(int(flips), len(plain))
+            rows.append(Patched(hops, hop, WHAT[what], layer, position, flipped, same_hops))
+    progress("patching activations", 1, 1)
     return rows
 
 
-def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "kind layer position"]:
+@torch.no_grad()
+def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "what layer position"]:
     """How many answers to ``plain`` become those of ``changed``, for each place that is patched.
 
     Args:
@@ -77,8 +65,9 @@ def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> In
         changed: the inputs that the patches come from, with the answers to look for.
         positions: steps of the path to patch: p_0 .. p_(positions-1).
     """
-    flips = np.zeros((len(KINDS), model.config.layers, positions), np.int64)
-    for part in chunks(len(plain), AT_ONCE):
+    flips = np.zeros((len(WHAT), model.config.layers, positions), np.int64)
+    for start in range(0, len(plain), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
         ours, theirs = record(model, plain.tokens[part]), record(model, changed.tokens[part])
         for layer in range(model.config.layers):
             for position in range(positions):
@@ -87,20 +76,46 @@ def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> In
     return flips
 
 
-Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]
+@torch.no_grad()
+def record(model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> Record:
+    """The residual stream before the first layer and after each, and what each layer's heads write."""
+    written: list[Tensor] = []
+
+    def keep(values: Tensor) -> Tensor:
+        written.append(values)
+        return values
+
+    ids = model.check_tokens(tokens)
+    states = list(model.residuals(ids, edits=dict.fromkeys(range(model.config.layers), keep)))
+    return torch.stack(states), torch.stack(written)
+
+
+@torch.no_grad()
+def answers_from(
+    model: GPTJ, state: Float[Tensor, "n seq d_model"], layer: int, edit: Edit | None = None
+) -> Int[np.ndarray, "n"]:
+    """What the model answers when it goes on from a residual stream.
+
+    Args:
+        model: the model.
+        state: the residual stream before ``layer``, possibly changed.
+        layer: where to go on; the number of layers only reads the answer out.
+        edit: a change of what the heads of ``layer`` write, at every position.
+    """
+    blocks = list(model.layers())
+    for index in range(layer, len(blocks)):
+        change = edit if index == layer else None
+        last_only = index == len(blocks) - 1 and change is None  # an edit wants to see every position
+        state = blocks[index](state, *model.turns_of(index, state.shape[1]), last_only=last_only, edit=change)
+    return model.head(model.norm(state[:, -1])).argmax(-1).numpy(force=True)
 
 
 def _flips(
     model: GPTJ, ours: Record, theirs: Record, layer: int, at: Int[Tensor, "n"], wanted: Int[np.ndarray, "n"]
 ) -> list[int]:
     """How many answers become the other input's, for each kind of patch."""
-    state = _patched(ours[0][layer + 1], theirs[0][layer + 1], at)
-    after = answers_from(model, state, layer + 1)
-
-    def edit(attended: Tensor) -> Tensor:
-        return _patched(attended, theirs[1][layer], at)
-
-    moved = answers_from(model, ours[0][layer], layer, edit)
+    after = answers_from(model, _patched(ours[0][layer + 1], theirs[0][layer + 1], at), layer + 1)
+    moved = answers_from(model, ours[0][layer], layer, lambda written: _patched(written, theirs[1][layer], at))
     return [int((after == wanted).sum()), int((moved == wanted).sum())]
 
 
