@@ -9,7 +9,6 @@ import sys
 import warnings
 from typing import Any
 
-import click
 import typer
 from rich.markup import escape
 from typer.core import TyperGroup
@@ -28,11 +27,12 @@ _ORDER = ("data", "train", *STUDIES, "reproduce", "report", "sweep")
 class _Commands(TyperGroup):
     """The commands that are not studies, and one for each study, made when it is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: typer.Context) -> list[str]:
         """In the order in which a reader needs them; studies of one's own come last."""
+        del ctx
         return [*_ORDER, *(name for name in STUDIES if name not in _ORDER)]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
         """A study becomes a command of its own."""
         if cmd_name not in STUDIES:
             return super().get_command(ctx, cmd_name)

@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from whatwhere.cli import console
+from whatwhere.cli.options import keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import place
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
@@ -18,13 +19,36 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from whatwhere.work.executor import Event, Job
+    from whatwhere.work.plan import Plan
     from whatwhere.work.timing import Timing
 
 _MARKS = {"waiting": "[dim]·[/dim]", "begun": "[cyan]>[/cyan]", "done": "[green]✓[/green]", "kept": "[green]=[/green]"}
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command: the fields of :class:`~whatwhere.work.plan.Plan` are its options."""
+    from whatwhere.work.plan import Plan
+
+    def reproduce(**given: Any) -> None:
+        from whatwhere.machine.device import cores
+
+        count = cores() if given["workers"] is None else given["workers"]
+        if count < 1:
+            raise WhatwhereError(f"--workers: expected one or more, got {count}.")
+        plan = Plan(**record_of(Plan, given), threads=max(cores() // count, 1))
+        _reproduce(plan, given["out"], given["only"] or [], count, given["as_json"])
+
+    out = typer.Option(help="Where everything goes; what is there already is kept.", parser=place)
+    only = typer.Option(help="A job, or a group such as train; may be given several times.")
+    workers = typer.Option(help="Jobs at a time, in processes of their own.", show_default="one per core")
+    parameters = [
+        keyword("out", Annotated[Path, out]),
+        *options_of(Plan, leave_out=("threads",)),
+        keyword("only", Annotated[list[str] | None, only], None),
+        keyword("workers", Annotated[int | None, workers], None),
+        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+    ]
+    with_parameters(reproduce, "reproduce", parameters, _HELP)
     app.command(
         epilog="Example: [bold]whatwhere reproduce --out reproduction[/bold]; only some jobs: "
         "[bold]whatwhere reproduce --out reproduction --only train --only length-number[/bold]; without training: "
@@ -32,49 +56,23 @@ def register(app: typer.Typer) -> None:
     )(reproduce)
 
 
-def reproduce(
-    out: Annotated[Path, typer.Option(help="Where everything goes; what is there already is kept.", parser=place)],
-    preset: Annotated[
-        str, typer.Option(help="Of the trainings: short (minutes), paper (the authors' recipe), smoke (a try-out).")
-    ] = "short",
-    from_zoo: Annotated[
-        bool, typer.Option("--from-zoo", help="Start from the shipped models and their histories; train nothing.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of the first training of each task.")] = 0,
-    seeds: Annotated[int, typer.Option(help="Trainings of each task; every claim then has its spread over them.")] = 1,
-    control: Annotated[
-        bool | None,
-        typer.Option(help="Train the letter task on leak-free data, too.", show_default="with preset paper"),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A job, or a group such as train; may be given several times.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Jobs at a time, in processes of their own.", show_default="one per core")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Redo the paper: both trainings, every study, figures, claims, the page.
+_HELP = """Redo the paper: both trainings, every study, figures, claims, the page.
 
-    A job is skipped when its results are up to date. Ctrl-C stops; the same command goes on. Ends with exit code 1 if a
-    claim that held in the recorded baseline does not hold.
-    """
-    from whatwhere.machine.device import cores
-    from whatwhere.work.plan import Plan
+A job is skipped when its results are up to date. Ctrl-C stops; the same command goes on. Ends with exit code 1 if a
+claim that held in the recorded baseline does not hold."""
+
+
+def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json: bool) -> None:
     from whatwhere.work.reproduction import Reproduction
 
-    count = cores() if workers is None else workers
-    if count < 1:
-        raise WhatwhereError(f"--workers: expected one or more, got {workers}.")
-    with_control = control if control is not None else preset == "paper" and not from_zoo
-    plan = Plan(preset, seed, seeds, with_control, from_zoo, threads=max(cores() // count, 1))
     work = Reproduction(plan, out)
-    chosen = work.choose(only or [])
-    if preset == "paper" and any(job.group == "train" for job in chosen):
-        console.note(f"The trainings will take about {work.estimate(chosen, count) / 60:.0f} minutes on {count} cores.")
+    chosen = work.choose(only)
+    if plan.preset == "paper" and any(job.group == "train" for job in chosen):
+        minutes = work.estimate(chosen, workers) / 60
+        console.note(f"The trainings will take about {minutes:.0f} minutes with {workers} workers.")
     with View(chosen) as view:
         try:
-            done = work.run(chosen, count, view.observe, view.progress)
+            done = work.run(chosen, workers, view.observe, view.progress)
         except (KeyboardInterrupt, work.Interrupted):
             view.stop()
             console.note("Stopped. What was done is kept; the same command goes on.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whatwhere.cli import console
+from whatwhere.cli.options import keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import place
-from whatwhere.errors import WhatwhereError
+from whatwhere.cli.spending import goes_ahead, spending_parameters
 from whatwhere.studies.study import Study, resolve
 
 if TYPE_CHECKING:
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 def command_of(study: Study) -> Callable[..., None]:
     """A function that typer turns into the command of a study."""
-    options = study.options()
 
     def command(**given: Any) -> None:
-        source, step = given.pop("source", None), given.pop("step", None)
-        out, compare = given.pop("out"), given.pop("compare", None) or []
-        force, as_json = given.pop("force"), given.pop("as_json")
-        settings = study.with_settings(**{name: _value(name, given[name], *options[name][:1]) for name in options})
+        source, compare = given.get("source"), given.get("compare") or []
+        settings = study.with_settings(**record_of(study.settings, given))
+        if not goes_ahead(study, settings, given):
+            return
         results = {}
-        for each in (source, *compare):
-            found = _measure(study, each, step if each is source else None, settings, out if each is source else None, force)
+        for number, each in enumerate((source, *compare)):
+            step, out = (given.get("step"), given["out"]) if number == 0 else (None, None)
+            found = _measure(study, each, step, settings, out, given["force"])
             results[found.name] = found
-        _show(study, results, as_json)
+        _show(study, results, given["as_json"])
 
-    parameters = [*_subject_parameters(study), *(_parameter(name, *about) for name, about in options.items())]
-    parameters += _common_parameters(study)
-    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__doc__ = f"{study.question} ({study.paper})\n\nTables and figures go to [bold]OUT/{study.name}[/bold]; an interrupted command goes on."
-    command.__name__ = study.name
+    parameters = [*_subject_parameters(study), *options_of(study.settings), *_common_parameters(study)]
+    help_text = (
+        f"{study.question} ({study.paper})\n\n"
+        f"Tables and figures go to [bold]OUT/{study.name}[/bold]; an interrupted command goes on."
+    )
+    with_parameters(command, study.name, parameters, help_text)
     return command
 
 
@@ -48,63 +48,26 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
     if subject.argument is None:
         return []
     argument = typer.Argument(help=subject.help, metavar=subject.argument.upper())
+    step = typer.Option(help="Which checkpoint of a run.", show_default="the last")
     return [
-        _keyword("source", Annotated[str, argument]),
-        _keyword("step", Annotated[int | None, typer.Option(help="Which checkpoint of a run.", show_default="the last")], None),
-    ]  # fmt: skip
+        keyword("source", Annotated[str, argument]),
+        keyword("step", Annotated[int | None, step], None),
+    ]
 
 
 def _common_parameters(study: Study) -> list[inspect.Parameter]:
     compare = typer.Option(help="Another one for the same figure; may be given several times.")
     where = "the run itself, or analysis-NAME" if study.subject.argument else "the working directory"
+    out = typer.Option(help="Where results go.", show_default=where, parser=place)
+    force = typer.Option("--force", help="Replace results made with other settings.")
     common = [
-        _keyword("out", Annotated[Path | None, typer.Option(help="Where results go.", show_default=where, parser=place)], None),
-        _keyword("force", Annotated[bool, typer.Option("--force", help="Replace results made with other settings.")], False),
-        _keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")], False),
-    ]  # fmt: skip
-    several = [_keyword("compare", Annotated[list[str] | None, compare], None)] if study.subject.argument else []
+        keyword("out", Annotated[Path | None, out], None),
+        keyword("force", Annotated[bool, force], False),
+        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")], False),
+        *spending_parameters(study),
+    ]
+    several = [keyword("compare", Annotated[list[str] | None, compare], None)] if study.subject.argument else []
     return [*several, *common]
-
-
-def _parameter(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
-    """One setting as an option; tuples are given as words with commas between them."""
-    bare = _without_none(kind)
-    option = typer.Option(help=help_text, show_default=_shown(default))
-    if get_origin(bare) is tuple:
-        return _keyword(name, Annotated[str | None, option], None)
-    if bare is bool and default is False:
-        return _keyword(name, Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=help_text)], False)
-    return _keyword(name, Annotated[kind if bare in (int, float, str, bool) else str, option], default)
-
-
-def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _value(name: str, given: Any, kind: Any) -> Any:
-    """What a user typed as the setting has it."""
-    bare = _without_none(kind)
-    if get_origin(bare) is not tuple or given is None:
-        return given
-    of = get_args(bare)[0]
-    try:
-        return tuple(of(word.strip()) for word in given.split(",") if word.strip())
-    except ValueError as error:
-        raise WhatwhereError(
-            f"--{name.replace('_', '-')}: expected {of.__name__} values with commas between them, got {given!r:.80}."
-        ) from error
-
-
-def _without_none(kind: Any) -> Any:
-    if get_origin(kind) in (UnionType, Union):
-        return next(one for one in get_args(kind) if one is not NoneType)
-    return kind
-
-
-def _shown(default: Any) -> str | bool:
-    if isinstance(default, tuple):
-        return ",".join(map(str, default)) or "none"
-    return default is not None
 
 
 def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Path | None, force: bool) -> Results:
@@ -141,12 +104,16 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     for one in results.values():
         for block in resolve(study.summary)(one):
             console.out.print(block)
-    console.note(f"Tables: {shown(first.directory)}; {len(files)} files of figures in {shown(first.directory / FIGURES)}")
+    console.note(
+        f"Tables: {shown(first.directory)}; {len(files)} files of figures in {shown(first.directory / FIGURES)}"
+    )
 
 
 def _content(results: Results) -> dict[str, Any]:
     from whatwhere.store.addresses import shown
     from whatwhere.store.documents import plain
 
-    tables = {name: frame.astype(object).where(frame.notna(), None).to_dict("records") for name, frame in results.items()}
+    tables = {
+        name: frame.astype(object).where(frame.notna(), None).to_dict("records") for name, frame in results.items()
+    }
     return {"directory": shown(results.directory), "settings": plain(results.settings), "tables": tables}

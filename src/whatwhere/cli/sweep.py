@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.train import INTERRUPTED
+from whatwhere.cli.console import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whatwhere.work.sweep import Event, Sweep
+    import pandas as pd
+
+    from whatwhere.work.executor import Event, Executor, Job
+    from whatwhere.work.sweep import Sweep
     from whatwhere.work.sweep_spec import Item
-    from whatwhere.work.sweep_workers import Workers
 
 SOME_FAILED = 1
 """The exit code of a sweep in which an item failed for good."""
-_SHOWN_ITEMS = 40
+_SHOWN_ITEMS, _SHOWN_COLUMNS = 40, 6
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(
-        epilog="Example: a file sweep.toml with the lines [bold]preset = 'quick'[/bold], "
+        epilog="Example: a file sweep.toml with the lines [bold]preset = 'short'[/bold], "
         "[bold]task = \\['number', 'letter'][/bold], [bold]seed = \\[0, 1, 2][/bold]; then "
         "[bold]whatwhere sweep sweep.toml --out sweeps/seeds[/bold]"
     )(sweep)
@@ -53,8 +55,8 @@ def sweep(
 
     Finished items are skipped, failed ones tried again and then reported; Ctrl-C stops, and the same command goes on.
     """
-    from whatwhere.store import addresses as remote
-    from whatwhere.training.presets import cores
+    from whatwhere.machine.device import cores
+    from whatwhere.store.addresses import local
     from whatwhere.work.sweep import NEEDED, Sweep
     from whatwhere.work.sweep_spec import read_sweep
 
@@ -63,102 +65,108 @@ def sweep(
     if dry_run:
         _preview(items, count, as_json)
         return
-    directory = Path(remote.local(out, console.note, NEEDED))
-    work = Sweep(items, directory)
+    work = Sweep(items, Path(local(out, console.note, NEEDED)), out)
     work.check()
-    _run(work, _workers(out, count, ray), retries)
+    _run(work, _executor(count, ray), retries)
     _finish(work, as_json)
 
 
-def _workers(out: str, count: int, ray: str | None) -> Workers:
-    from whatwhere.work.sweep_workers import LocalWorkers, RayWorkers
+def _executor(count: int, ray: str | None) -> Executor:
+    from whatwhere.work.cluster import RayCluster
+    from whatwhere.work.processes import WorkerProcesses
 
-    return LocalWorkers(out, count) if ray is None else RayWorkers(out, ray)
+    return WorkerProcesses(count) if ray is None else RayCluster(ray)
 
 
-def _run(work: Sweep, workers: Workers, retries: int) -> None:
+def _run(work: Sweep, executor: Executor, retries: int) -> None:
     """Does the work in view."""
-    from whatwhere.store.lock import only_one
+    from whatwhere.store.locks import hold
 
-    with only_one(work.directory, "sweep"), console.progress() as bar:
+    with hold(work.directory, "sweep"), console.progress() as bar:
         shown = bar.add_task("sweep", total=len(work.items))
 
-        def observe(item: Item, event: Event, why: str) -> None:
-            if event != "again":
-                bar.update(shown, advance=1, description=item.name)
+        def observe(job: Job, event: Event, about: Any) -> None:
+            if event in ("done", "failed"):
+                bar.update(shown, advance=1, description=job.name)
             if event in ("again", "failed"):
-                then = "it is tried again" if event == "again" else "given up"
-                console.note(f"{item.name} failed, {then}: {why}")
-            elif not console.err.is_terminal:
-                console.note(f"{item.name}: {'done before' if event == 'kept' else 'done'}")
+                console.note(f"{job.name} failed, {'it is tried again' if event == 'again' else 'given up'}: {about}")
+            elif event == "done" and not console.err.is_terminal:
+                console.note(f"{job.name}: done")
 
         try:
             with redirect_stdout(sys.stderr):  # Ray talks of nodes that died, and stdout is for results
-                work.run(workers, retries, observe)
+                work.run(executor, retries, observe)
         except KeyboardInterrupt:
             bar.stop()
-            console.note("Stopped; what was done is kept, and the same command goes on.")
+            console.note("Stopped. What was done is kept; the same command goes on.")
             raise typer.Exit(INTERRUPTED) from None
         finally:
-            workers.stop()
+            executor.stop()
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.work.sweep_estimate import estimate
+    from whatwhere.work.estimate import bytes_of, seconds_of
     from whatwhere.work.timing import duration, size
 
+    costs = []
     with console.progress() as bar:
-        shown = bar.add_task("timing a step of each kind of model", total=None)
-        costs = estimate(items, lambda done, total: bar.update(shown, completed=done, total=total))
-    known = [cost.seconds for cost in costs if not math.isnan(cost.seconds)]
-    longest, total = max(known, default=0.0), sum(known)
-    seconds, stored = max(total / count, longest), sum(cost.bytes for cost in costs)
+        shown = bar.add_task("timing a step of each kind of model", total=len(items))
+        for item in items:
+            config = item.training
+            costs.append((math.nan, 0) if config is None else (seconds_of(config), bytes_of(config)))
+            bar.update(shown, advance=1)
+    known = [seconds for seconds, _ in costs if not math.isnan(seconds)]
+    seconds, stored = max(sum(known) / count, max(known, default=0.0)), sum(taken for _, taken in costs)
     if as_json:
         listed = [
-            {"item": item.name, "kind": item.kind, **item.settings, "seconds": cost.seconds, "bytes": cost.bytes}
-            for item, cost in zip(items, costs, strict=True)
+            {"item": item.name, **item.settings, "seconds": cost, "bytes": taken}
+            for item, (cost, taken) in zip(items, costs, strict=True)
         ]
         console.print_json({"items": listed, "workers": count, "seconds": seconds, "bytes": stored})
         return
-    table = console.table("item", "training, at most", "disk", left=("item",))
-    for item, cost in list(zip(items, costs, strict=True))[:_SHOWN_ITEMS]:
-        table.add_row(item.name, duration(cost.seconds), size(cost.bytes))
+    table = console.table("item", "training", "disk", left=("item",))
+    for item, (cost, taken) in list(zip(items, costs, strict=True))[:_SHOWN_ITEMS]:
+        table.add_row(item.name, duration(cost), size(taken))
     console.out.print(table)
     if len(items) > _SHOWN_ITEMS:
         console.remark(f"... and {len(items) - _SHOWN_ITEMS} more")
     console.out.print(
-        f"{len(items)} items: {duration(seconds)} of training at most with {count} processes of one thread "
+        f"{len(items)} items: {duration(seconds)} of training with {count} processes of one thread "
         f"(measuring comes on top), {size(stored)} on disk."
     )
-    console.remark("Timed on one core of this machine as it is now; a run that has learned its task ends earlier.")
+    console.remark("Timed on one core of this machine as it is now.")
 
 
 def _finish(work: Sweep, as_json: bool) -> None:
-    from whatwhere.store import addresses as remote
+    from whatwhere.store.addresses import shown
+    from whatwhere.store.documents import plain
     from whatwhere.work.sweep_figures import draw_sweep
 
-    rows = work.collect()
+    table = work.collect()
     with console.err.status("drawing"):
-        files = draw_sweep(work.directory)
-    failed = [row for row in rows if row["status"] != "done"]
-    place = remote.shown(work.directory)
+        files = draw_sweep(table, work.directory)
+    failed, place = int((table["status"] != "done").sum()), shown(work.directory)
     if as_json:
-        shown = [remote.shown(file) for file in files]
-        console.print_json({"table": f"{place}/sweep.csv", "items": rows, "failed": len(failed), "files": shown})
+        rows = plain(table.astype(object).where(table.notna(), None).to_dict("records"))
+        named = [shown(file) for file in files]
+        console.print_json({"table": f"{place}/sweep.csv", "items": rows, "failed": failed, "files": named})
     else:
-        _print(rows, place)
+        _print(table, place)
     if failed:
-        console.complain(f"{len(failed)} of {len(rows)} items failed; the last column of sweep.csv says why.")
+        console.complain(f"{failed} of {len(table)} items failed; the last column of sweep.csv says why.")
         raise typer.Exit(SOME_FAILED)
 
 
-def _print(rows: Sequence[dict[str, Any]], place: str) -> None:
-    numbers = ("accuracy", "positional", "symbolic", "half_length")
-    there = [name for name in numbers if any(name in row for row in rows)]
-    table = console.table("item", "status", *there, left=("item", "status"))
-    for row in rows[:_SHOWN_ITEMS]:
-        table.add_row(row["item"], row["status"], *(f"{row[name]:.4g}" if name in row else "" for name in there))
+def _print(rows: pd.DataFrame, place: str) -> None:
+    numbers = [name for name in rows.select_dtypes("number") if name not in ("seed", "steps", "seconds")][
+        :_SHOWN_COLUMNS
+    ]
+    table = console.table("item", "status", *numbers, left=("item", "status"))
+    for _, row in rows.head(_SHOWN_ITEMS).iterrows():
+        table.add_row(
+            row["item"], row["status"], *("" if row[name] != row[name] else f"{row[name]:.4g}" for name in numbers)
+        )
     console.out.print(table)
     if len(rows) > _SHOWN_ITEMS:
         console.remark(f"... and {len(rows) - _SHOWN_ITEMS} more")
-    console.note(f"All of it: {place}/sweep.csv, heads.csv, sweep.html and figures/sweep.pdf.")
+    console.note(f"All of it: {place}/sweep.csv, sweep.html and figures/sweep.pdf.")

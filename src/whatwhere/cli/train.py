@@ -5,67 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whatwhere.cli.console import INTERRUPTED, err, note, out, print_json, progress
+from whatwhere.cli.options import keyword, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
     from whatwhere.training.distributed import Processes
     from whatwhere.training.loop import Observer, Progress
+    from whatwhere.training.options import Options
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import Start
 
-"""The exit code of a command that was asked to stop."""
-
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command: the fields of :class:`~whatwhere.training.options.Options` are its options."""
+    from whatwhere.training.options import Options
+
+    def train(**given: Any) -> None:
+        _train_command(
+            Options(**record_of(Options, given)), given["out"], given["track"], given["resume"], given["as_json"]
+        )
+
+    where = typer.Option("--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.")
+    track = typer.Option(help="tensorboard, or a module like wandb.")
+    resume = typer.Option("--resume", help="Go on with the run in --out.")
+    parameters = [
+        keyword("task", Annotated[str, typer.Argument(help="number or letter.")]),
+        keyword("out", Annotated[str, where]),
+        *options_of(Options, leave_out=("task",)),
+        keyword("track", Annotated[str | None, track], None),
+        keyword("resume", Annotated[bool, resume], False),
+        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+    ]
+    with_parameters(train, "train", parameters, _HELP)
     app.command(
         epilog="Example: [bold]whatwhere train number --out runs/number[/bold]; "
         "after an interruption: [bold]whatwhere train number --out runs/number --resume[/bold]"
     )(train)
 
 
-def train(
-    task: Annotated[str, typer.Argument(help="number or letter.")],
-    out_dir: Annotated[
-        str, typer.Option("--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.")
-    ],
-    preset: Annotated[
-        str, typer.Option(help="paper (the authors' recipe), short (the same picture in minutes), smoke (seconds).")
-    ] = "short",
-    seed: Annotated[int, typer.Option(help="Of data, weights, order and dropout.")] = 0,
-    heads: Annotated[int | None, typer.Option(help="Attention heads per layer.", show_default="1")] = None,
-    layers: Annotated[int | None, typer.Option(help="Layers.", show_default="12")] = None,
-    rope_base: Annotated[
-        float | None,
-        typer.Option(help="Base of the rotary frequencies; 0 switches rotation off.", show_default="10000"),
-    ] = None,
-    close: Annotated[
-        str | None, typer.Option(help="Rotary planes that no head may use, by ID from 1, such as 1-8,20.")
-    ] = None,
-    rate: Annotated[float | None, typer.Option("--lr", help="Peak learning rate.", show_default="the preset's")] = None,
-    batch: Annotated[int | None, typer.Option(help="Sequences per step.", show_default="the preset's")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, mps, or auto for the fastest there is.")] = "auto",
-    precision: Annotated[
-        str | None, typer.Option(help="float32, or bfloat16 for the large products.", show_default="the preset's")
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads.", show_default="all cores")] = None,
-    track: Annotated[str | None, typer.Option(help="tensorboard, or a module like wandb.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Train a model on a task, with checkpoints along the way.
+_HELP = """Train a model on a task, with checkpoints along the way.
 
-    Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. On several devices or hosts:
-    torchrun --nproc-per-node 2 -m whatwhere train ...
-    """
-    from whatwhere.store import addresses as remote
+Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. What is not given is the preset's. On
+several devices or hosts: torchrun --nproc-per-node 2 -m whatwhere train ..."""
+
+
+def _train_command(options: Options, out_dir: str, track: str | None, resume: bool, as_json: bool) -> None:
+    from whatwhere.store.addresses import local
     from whatwhere.training.distributed import joined
-    from whatwhere.training.options import Options
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import find_tracker
 
@@ -73,15 +64,14 @@ def train(
         if not processes.first:
             _assist(Run(out_dir), processes)
             return
-        run = Run(remote.local(out_dir, note))
+        run = Run(local(out_dir, note))
         start_tracker = find_tracker(track) if track else None
         if resume:
-            if run.task.name != task:
-                raise WhatwhereError(f"{out_dir} is a run on the {run.task.name} task, and {task!r} was asked for.")
+            if run.task.name != options.task:
+                raise WhatwhereError(
+                    f"{out_dir}: expected a run on the {options.task} task, got the {run.task.name} task."
+                )
         else:
-            options = Options(
-                task, preset, seed, heads, layers, rope_base, close, rate, batch, device, precision, threads
-            )
             run.create(processes.checked(options.config()))
         _train(run, start_tracker, processes)
     _report(run, as_json)
@@ -159,5 +149,6 @@ def _report(run: Run, as_json: bool) -> None:
         return
     out.print(f"[bold]{place}[/bold]: {rows[0].step} steps, {seconds:.0f} s of training")
     for row in rows:
-        out.print(f"  {row.hop} hop{'s' if row.hop > 1 else ' '}  accuracy {row.accuracy:.4f} of {row.sequences} test sequences")
+        hops = f"{row.hop} hop{'s' if row.hop > 1 else ' '}"
+        out.print(f"  {hops}  accuracy {row.accuracy:.4f} of {row.sequences} test sequences")
     out.print(f"  next: whatwhere dynamics {place}")

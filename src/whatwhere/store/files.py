@@ -1,8 +1,8 @@
 """Files that appear whole or not at all.
 
-The content is written beside its destination under a random name, forced to the disk, and renamed over it. What a killed
-process left there is removed by the next write of the same file. Devices and pipes are written to directly: a rename would
-replace them.
+The content is written beside its destination under a random name, forced to the disk, and renamed over it. What a
+killed process left there is removed by the next write of the same file. Devices and pipes are written to directly: a
+rename would replace them.
 """
 
 from __future__ import annotations

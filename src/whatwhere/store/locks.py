@@ -58,6 +58,6 @@ def hold(directory: Path, work: str) -> Iterator[None]:
 def _name(holder: Path) -> str:
     try:
         process, machine, command = json.loads(holder.read_text())
-        return f"process {int(process)} on {machine} ({str(command):.200})"
+        return f"process {int(process)} on {machine} ({command!s:.200})"
     except (OSError, ValueError, TypeError):  # it has only just taken it
         return "another process"

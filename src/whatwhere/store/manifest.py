@@ -5,7 +5,7 @@
     complete             whether the work has ended
 
 A file is whole if its checksum is the manifest's. Results are up to date if settings and inputs are those that are
-asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask this manifest.
+asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask it.
 
 Before a file is replaced, the manifest takes the checksum of the new content beside that of the old one (``writing``).
 So a process that is killed between the two leaves a file that the manifest knows, whichever of the two it is.
@@ -176,8 +176,8 @@ class Manifest:
             self._record = None  # another process may have written both meanwhile
             time.sleep(_PAUSE)
         raise WhatwhereError(
-            f"{what} at {self.directory / name} is not the file that {NAME} describes: it was damaged, edited or put there "
-            "from elsewhere. Remove it and run the command again."
+            f"{what} at {self.directory / name} is not the file that {NAME} describes: it was damaged, edited or put "
+            "there from elsewhere. Remove it and run the command again."
         )
 
     def has(self, name: str) -> bool:

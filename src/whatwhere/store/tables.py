@@ -2,8 +2,8 @@
 
 The row type is a dataclass: its fields are the columns, their docstrings the documentation. A field that is itself a
 dataclass, such as an estimate with its interval, takes several columns: ``accuracy: Estimate`` is written as
-``accuracy``, ``accuracy_low``, ``accuracy_high``, ``accuracy_n``. ``pandas.read_csv(path)`` gives just these columns; an
-undefined number is an empty cell.
+``accuracy``, ``accuracy_low``, ``accuracy_high``, ``accuracy_n``. ``pandas.read_csv(path)`` gives just these columns;
+an undefined number is an empty cell.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def read_csv(kind: type, content: bytes, what: str) -> pd.DataFrame:
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, WhatwhereError):
             raise
-        raise WhatwhereError(f"{what} is damaged: {str(error):.200}. Remove it and measure anew.") from error
+        raise WhatwhereError(f"{what} is damaged: {error!s:.200}. Remove it and measure anew.") from error
 
 
 def _plain(hint: Any) -> tuple[type, bool]:

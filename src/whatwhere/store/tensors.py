@@ -75,6 +75,6 @@ def _checksum(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> str
 def _check_format(found: str, what: str) -> None:
     if not found.isdecimal() or int(found[:9]) > _NEWEST:
         raise WhatwhereError(
-            f"{what}: expected a format up to {_NEWEST}, got {found:.20}. It was written by a newer whatwhere: update this "
-            "one."
+            f"{what}: expected a format up to {_NEWEST}, got {found:.20}. It was written by a newer whatwhere: update "
+            "this one."
         )

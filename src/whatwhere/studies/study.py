@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import parse, plain
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
-Measure = Callable[[Any, Any, "Results", Progress], None]
-"""``(subject, settings, results, progress)``; it goes on with what the results hold."""
+Measure = Callable[[Any, Any, "Results", Progress], "bool | None"]
+"""``(subject, settings, results, progress)``; it goes on with what the results hold.
+
+It may return False if its subject still grows (a run in training): then the results are not complete."""
 Summary = Callable[["Results"], "Sequence[RenderableType]"]
 Draw = Callable[["Mapping[str, Results]"], "Canvas"]
 """Draws one or several results, by name."""
@@ -74,6 +76,18 @@ class Figure:
     """What is in it: one result, those of several models (both tasks), or those of several seeds."""
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a measurement will take besides time, before it begins."""
+
+    text: str
+    """For people, in one line."""
+    numbers: Mapping[str, float]
+    """The same for programs."""
+    paid: bool
+    """Whether it may cost money: the command asks before it goes ahead."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """One question."""
@@ -86,7 +100,11 @@ class Study:
     subject: Subject
     """What it is asked of."""
     settings: type
-    """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``."""
+    """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``.
+
+    If it has a method ``decisive()``, the manifest keeps just what that returns: results do not depend on the rest (how
+    many requests at a time).
+    """
     tables: Mapping[str, type]
     """A row type for each table."""
     measure: Measure | str
@@ -99,6 +117,8 @@ class Study:
     """What the page needs besides the tables."""
     outcomes: Callable[[Results], Mapping[str, float]] | str | None = None
     """The few numbers of a result that a sweep shows, one column each."""
+    cost: Callable[[Any, Any, Results], Cost] | str | None = None
+    """``(subject, settings, results)`` to what is left to pay for; the command then has ``--dry-run`` and ``--yes``."""
     smoke: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make it end in seconds, for a try-out of the whole reproduction."""
     example: str = ""
@@ -116,25 +136,16 @@ class Study:
         """The claims that its tables decide."""
         return resolve(self.claims)
 
-    def options(self) -> dict[str, tuple[Any, str, Any]]:
-        """Type, help and default of each setting."""
-        hints = get_type_hints(self.settings, include_extras=True)
-        found = {}
-        for one in fields(self.settings):
-            kind, *notes = get_args(hints[one.name]) if hasattr(hints[one.name], "__metadata__") else (hints[one.name],)
-            found[one.name] = (kind, str(notes[0]) if notes else "", one.default)
-        return found
-
     def with_settings(self, **chosen: Any) -> Any:
         """The settings, with some of them chosen.
 
         Raises:
             WhatwhereError: there is no such setting, or a value is impossible.
         """
-        unknown = set(chosen) - set(self.options())
+        known = [field.name for field in fields(self.settings)]
+        unknown = sorted(set(chosen) - set(known))
         if unknown:
             raise WhatwhereError(
-                f"study {self.name!r}: expected a setting of {', '.join(self.options()) or 'none'}, "
-                f"got {sorted(unknown)[0]!r}."
+                f"study {self.name!r}: expected a setting of {', '.join(known) or 'none'}, got {unknown[0]!r}."
             )
         return parse(self.settings, plain(chosen), f"the settings of {self.name}")

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.machine.device import check_precision, choose_device
-from whatwhere.model.shape import ModelConfig
-from whatwhere.tasks import make_task
-from whatwhere.training.config import TrainingConfig
-from whatwhere.training.presets import preset
+
+if TYPE_CHECKING:
+    from whatwhere.training.config import TrainingConfig
+
+MOST_PLANES = 1 << 16
+"""More than any head has; so that a wrong number is refused and not written out."""
+_MODEL = ("heads", "layers", "d_model", "dropout", "attention_dropout", "activation", "nope_from")
+_SCHEDULE = ("warmup", "steps")
+_TRAINING = ("batch", "weight_decay", "spacing", "threads")
 
 
 @dataclass(frozen=True)
 class Options:
     """What decides a run, as people say it; None leaves what the preset has."""
 
-    task: str
-    preset: str = "short"
-    seed: int = 0
-    heads: int | None = None
-    layers: int | None = None
-    rope_base: float | None = None
-    """0 switches rotation off (NoPE)."""
-    close: str | None = None
-    """Rotary planes that no head may use, by ID from 1: ``1-8,20``."""
-    lr: float | None = None
-    batch: int | None = None
-    device: str = "auto"
-    precision: str | None = None
-    threads: int | None = None
+    task: Annotated[str, "number or letter."]
+    preset: Annotated[str, "paper (the authors' recipe), short (its picture in minutes), smoke (seconds)."] = "short"
+    seed: Annotated[int, "Of data, weights, order and dropout."] = 0
+    generator: Annotated[str | None, "Letter data: paper (the authors'), decoy (leak-free), strict."] = None
+    distractors: Annotated[str | None, "Number data, integers off the path: in-range or any."] = None
+    lr: Annotated[float | None, "Peak learning rate."] = None
+    warmup: Annotated[int | None, "Steps over which the rate rises."] = None
+    steps: Annotated[int | None, "Length of the training."] = None
+    batch: Annotated[int | None, "Sequences per step."] = None
+    weight_decay: Annotated[float | None, "Of the matrices."] = None
+    dropout: Annotated[float | None, "On embeddings and block outputs."] = None
+    attention_dropout: Annotated[float | None, "On attention weights."] = None
+    heads: Annotated[int | None, "Attention heads per layer."] = None
+    layers: Annotated[int | None, "Layers."] = None
+    d_model: Annotated[int | None, "Width."] = None
+    activation: Annotated[str | None, "gelu (exact) or gelu_tanh."] = None
+    rope_base: Annotated[float | None, "Base of the rotary frequencies; 0 switches rotation off."] = None
+    nope_from: Annotated[int | None, "The first layer without rotation, and all after it."] = None
+    close: Annotated[str | None, "Rotary planes that no head may use, by ID from 1, such as 1-8,20."] = None
+    spacing: Annotated[int | None, "Steps between two checkpoints."] = None
+    device: Annotated[str, "cpu, cuda, mps, or auto for the fastest there is."] = "auto"
+    precision: Annotated[str | None, "float32, or bfloat16 for the large products."] = None
+    threads: Annotated[int | None, "CPU threads."] = None
 
     def config(self, **task_parameters: Any) -> TrainingConfig:
         """The complete configuration.
@@ -41,27 +54,28 @@ class Options:
         Raises:
             WhatwhereError: something is unknown or cannot go together.
         """
-        base = preset(self.preset, make_task(self.task, **task_parameters))
-        config = replace(base, seed=self.seed, model=self._model(base.model), device=choose_device(self.device))
-        if self.lr is not None:
-            config = replace(config, schedule=replace(config.schedule, peak=self.lr))
-        if self.batch is not None:
-            config = replace(config, batch=self.batch)
-        if self.precision is not None:
-            config = replace(config, precision=check_precision(self.precision))
-        return config if self.threads is None else replace(config, threads=self.threads)
+        from whatwhere.machine.device import check_precision, choose_device
+        from whatwhere.tasks import make_task
+        from whatwhere.training.presets import preset
 
-    def _model(self, base: ModelConfig) -> ModelConfig:
-        model = base
-        if self.heads is not None:
-            model = replace(model, heads=self.heads)
-        if self.layers is not None:
-            model = replace(model, layers=self.layers)
+        data = {name: getattr(self, name) for name in ("generator", "distractors") if getattr(self, name) is not None}
+        base = preset(self.preset, make_task(self.task, **data, **task_parameters))
+        model = replace(base.model, **self._chosen(_MODEL))
         if self.rope_base is not None:
             model = replace(model, rope_base=self.rope_base or None)
         if self.close is not None:
             model = replace(model, closed_planes=(planes(self.close),) * model.layers)
-        return model
+        schedule = replace(base.schedule, **self._chosen(_SCHEDULE))
+        if self.lr is not None:
+            schedule = replace(schedule, peak=self.lr)
+        rest = self._chosen(_TRAINING)
+        if self.precision is not None:
+            rest["precision"] = check_precision(self.precision)
+        device = choose_device(self.device)
+        return replace(base, seed=self.seed, model=model, schedule=schedule, device=device, **rest)
+
+    def _chosen(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 def planes(text: str) -> tuple[int, ...]:
@@ -75,13 +89,9 @@ def planes(text: str) -> tuple[int, ...]:
         for word in text.split(","):
             first, dash, last = word.partition("-")
             ends = int(first), int(last if dash else first)
-            if not 0 < ends[0] <= ends[1] <= _MOST_PLANES:
+            if not 0 < ends[0] <= ends[1] <= MOST_PLANES:
                 raise ValueError(word)
             chosen |= set(range(ends[0], ends[1] + 1))
     except ValueError as error:
-        raise WhatwhereError(f"planes are named by their IDs from 1, such as 1-8,20, and {text!r} arrived.") from error
+        raise WhatwhereError(f"expected planes by their IDs from 1, such as 1-8,20, got {text!r:.80}.") from error
     return tuple(sorted(chosen))
-
-
-_MOST_PLANES = 1 << 16
-"""More than any head has; so that a wrong number is refused and not written out."""

@@ -1,7 +1,7 @@
 """The named ways to train; each is a complete configuration, and a variant changes a field of one.
 
-``paper`` is the authors' recipe with about 500 checkpoints; ``short`` shows the same picture within minutes on two cores;
-``smoke`` ends in seconds and learns nothing. Why these numbers: docs/results.md.
+``paper`` is the authors' recipe with about 500 checkpoints; ``short`` shows the same picture within minutes on two
+cores; ``smoke`` ends in seconds and learns nothing. Why these numbers: docs/results.md.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ class Run:
             )
         if not self.manifest.exists:
             raise WhatwhereError(
-                f"{self.directory} has a {CONFIG} and no manifest.json: it was made by whatwhere 0.1, which this version "
-                "does not read, or it was damaged. Train it anew in another directory."
+                f"{self.directory} has a {CONFIG} and no manifest.json: it was made by whatwhere 0.1, which this "
+                "version does not read, or it was damaged. Train it anew in another directory."
             )
 
     @property

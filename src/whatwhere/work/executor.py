@@ -1,7 +1,7 @@
 """Jobs and those who do them: this process, worker processes of this machine, or a Ray cluster.
 
 A job names a function and its arguments, so that any process on any machine can do it. Whatever a job leaves on disk is
-whole and says whether it is up to date; so a job that was stopped or killed is simply done again, and goes on from there.
+whole and tells whether it is up to date; so a job that was stopped or killed is done again, and goes on from there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What is reproduced: which models, with which seeds, and the jobs that make it.
 
-    DIR/number, DIR/letter         a run each, with a folder for each study
-    DIR/letter-control             the letter task on leak-free data (preset paper, or --control)
-    DIR/seeds/SEED/number ...      further seeds
-    DIR/theorems                   studies that need no model
-    DIR/figures, claims.*, timing.csv, report.html
+DIR/number, DIR/letter         a run each, with a folder for each study
+DIR/letter-control             the letter task on leak-free data (preset paper, or --control)
+DIR/seeds/SEED/number ...      further seeds
+DIR/theorems                   studies that need no model
+DIR/figures, claims.*, timing.csv, report.html
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.machine.device import choose_device
-from whatwhere.studies import STUDIES, study_named
-from whatwhere.studies.study import Study
-from whatwhere.tasks import make_task
-from whatwhere.training.config import TrainingConfig
-from whatwhere.training.presets import preset as preset_named
-from whatwhere.work.executor import Job
-from whatwhere.zoo.load import SHIPPED
+
+if TYPE_CHECKING:
+    from whatwhere.studies.study import Study
+    from whatwhere.training.config import TrainingConfig
+    from whatwhere.work.executor import Job
 
 ARMS = {"number": {"name": "number"}, "letter": {"name": "letter"}}
 CONTROL = {"letter-control": {"name": "letter", "generator": "decoy"}}
@@ -32,18 +30,14 @@ CONTROL = {"letter-control": {"name": "letter", "generator": "decoy"}}
 class Plan:
     """What is reproduced."""
 
-    preset: str = "short"
-    """Of the trainings; ``smoke`` takes few inputs everywhere."""
-    seed: int = 0
-    """Of the first training of each task."""
-    seeds: int = 1
-    """Trainings of each task, with seeds that count up from the first."""
-    control: bool = False
-    """Train the letter task on leak-free data as well."""
-    from_zoo: bool = False
-    """Take the shipped models and their histories instead of training."""
-    threads: int = 1
-    """CPU threads of each training."""
+    preset: Annotated[str, "Of the trainings: short (minutes), paper (the authors' recipe), smoke (a try-out)."] = (
+        "short"
+    )
+    seed: Annotated[int, "Of the first training of each task."] = 0
+    seeds: Annotated[int, "Trainings of each task; every claim then has its spread over them."] = 1
+    control: Annotated[bool | None, "Train the letter task on leak-free data, too (default: with preset paper)."] = None
+    from_zoo: Annotated[bool, "Start from the shipped models and their histories; train nothing."] = False
+    threads: Annotated[int, "CPU threads of each training."] = 1
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
@@ -53,7 +47,15 @@ class Plan:
                 f"--from-zoo takes the shipped models: expected no --seed and --seeds, got seed {self.seed} and "
                 f"{self.seeds} seeds. Leave --from-zoo out to train others."
             )
-        preset_named(self.preset, make_task("number"))
+        from whatwhere.tasks import make_task
+        from whatwhere.training.presets import preset
+
+        preset(self.preset, make_task("number"))
+
+    @property
+    def with_control(self) -> bool:
+        """Whether the letter task is trained on leak-free data as well."""
+        return self.preset == "paper" if self.control is None else self.control
 
     @property
     def baseline(self) -> str:
@@ -66,13 +68,18 @@ class Plan:
 
     def runs(self) -> Iterator[PlannedRun]:
         """Every run, the first seed first."""
+        from whatwhere.machine.device import choose_device
+        from whatwhere.tasks import make_task
+        from whatwhere.training.presets import preset
+        from whatwhere.zoo.load import SHIPPED
+
         if self.from_zoo:
             for name in SHIPPED:
                 yield PlannedRun(name, None, name)
             return
         for seed in range(self.seed, self.seed + self.seeds):
-            for name, task in (ARMS | CONTROL if self.control else ARMS).items():
-                base = preset_named(self.preset, make_task(**task))
+            for name, task in (ARMS | CONTROL if self.with_control else ARMS).items():
+                base = preset(self.preset, make_task(**task))
                 config = replace(base, seed=seed, device=choose_device("auto"), threads=self.threads)
                 place = name if seed == self.seed else f"seeds/{seed}/{name}"
                 yield PlannedRun(place, config, f"{name}{'' if seed == self.seed else f'-{seed}'}")
@@ -92,6 +99,9 @@ class PlannedRun:
 
 def jobs_of(plan: Plan, directory: Path) -> list[Job]:
     """All jobs: trainings first, then the studies."""
+    from whatwhere.studies import STUDIES, study_named
+    from whatwhere.work.executor import Job
+
     made: list[Job] = []
     studies: list[Job] = []
     asked = [study_named(name) for name in STUDIES]
@@ -102,7 +112,8 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
                         {"directory": place, "name": run.label})  # fmt: skip
         else:
             model = Job(f"train-{run.label}", f"{run.label} model trained", "whatwhere.work.jobs:train_run",
-                        {"directory": place, "config": run.config.to_dict()}, gpu=run.config.device == "cuda")  # fmt: skip
+                        {"directory": place, "config": run.config.to_dict()},
+                        gpu=run.config.device == "cuda")  # fmt: skip
         made.append(model)
         studies += [
             _study_job(plan, study, place, f"{place}/{study.name}", f"{study.name}-{run.label}", (model.name,))
@@ -117,9 +128,9 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
     return [*made, *once, *studies]
 
 
-def _study_job(
-    plan: Plan, study: Study, source: str | None, directory: str, name: str, needs: tuple[str, ...]
-) -> Job:
+def _study_job(plan: Plan, study: Study, source: str | None, directory: str, name: str, needs: tuple[str, ...]) -> Job:
+    from whatwhere.work.executor import Job
+
     settings = dict(study.smoke) if plan.preset == "smoke" else {}
     arguments = {"study": study.name, "source": source, "directory": directory, "settings": settings}
     return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", arguments, needs)

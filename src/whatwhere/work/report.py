@@ -136,4 +136,3 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
 
     progress("writing the page", 0, 1)
     return Report(figures, judged, write_page(directory))
-

@@ -146,4 +146,3 @@ def draw_models(progress: Any, directory: str) -> None:
     """A job: the figures that show several models or seeds."""
     progress("drawing all models", 0, 1)
     draw_together(Path(directory))
-

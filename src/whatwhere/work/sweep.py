@@ -1,36 +1,39 @@
-"""A sweep: many runs or models, measured alike and collected in one table.
+"""A sweep: many runs or models, measured by the same studies and collected in one table.
 
-    DIR/items/NAME/       a run directory with its analyses
-    DIR/items/NAME/result.json   what goes into the tables, once the item is done
-    DIR/sweep.csv         one line per item: settings, status, accuracy, scores, what went wrong
-    DIR/heads.csv         one line per head of each item: its scores at the end
+    DIR/items/NAME/       a run directory with its studies
+    DIR/sweep.csv         one line per item: settings, status, accuracy, the outcomes of each study, what went wrong
 
-An item is done when its ``result.json`` is there and was made by the same specification; it is then skipped. So a sweep
-that was interrupted, or whose specification grew, goes on with what is missing.
+An item is done when its run has ended and its studies are up to date; it is then skipped. So a sweep that was
+interrupted, or whose specification grew, goes on with what is missing.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.storage import read_json, write_csv, write_json
+from whatwhere.store.addresses import local
+from whatwhere.store.files import write_bytes
+from whatwhere.store.manifest import Manifest
+from whatwhere.store.tables import write_csv
+from whatwhere.studies import study_named
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import resolve
 from whatwhere.training.run import Run
-from whatwhere.work.sweep_item import prepared
+from whatwhere.work.executor import Executor, Job, Observer, run_jobs
+from whatwhere.work.jobs import begun, run_study, train_run
 from whatwhere.work.sweep_spec import Item
-from whatwhere.work.sweep_workers import Workers
 
-NEEDED = ("items/*/result.json", "items/*/config.json", "sweep.csv", "heads.csv")
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE = "sweep.csv"
+NEEDED = ("items/*/*.csv", "items/*/*.json", "items/*/*/*.csv", "items/*/*/manifest.json", TABLE)
 """What the sweep itself reads, of all that its items leave."""
-Event = Literal["kept", "done", "again", "failed"]
-Observer = Callable[[Item, Event, str], None]
-"""Told of each item that was done before, ended, will be tried again or has failed, and why."""
 
 
 class Sweep:
@@ -39,13 +42,13 @@ class Sweep:
     Args:
         items: what to do, each of another name.
         directory: where everything goes; it need not exist yet.
+        address: the same as the workers see it, if it is not a path.
     """
 
-    def __init__(self, items: Sequence[Item], directory: Path) -> None:
+    def __init__(self, items: Sequence[Item], directory: Path, address: str | None = None) -> None:
         self.items = list(items)
-        self.directory = directory
+        self.directory, self.address = directory, (address or str(directory)).rstrip("/")
         self.failures: dict[str, str] = {}
-        self._known: dict[str, dict[str, Any]] = {}
 
     def check(self) -> None:
         """Refuses a directory with other runs under the same names, before anything is done.
@@ -54,85 +57,102 @@ class Sweep:
             WhatwhereError: there is one.
         """
         for item in self.items:
-            directory = self._directory(item)
-            if item.config is not None and Run(directory).exists:
-                prepared(directory, item)
+            config, directory = item.training, self._directory(item)
+            if config is not None and Run(directory).exists:
+                begun(directory, config)
 
-    def waiting(self) -> list[Item]:
-        """The items that are not done."""
-        return [item for item in self.items if self.result(item) is None]
-
-    def result(self, item: Item) -> dict[str, Any] | None:
-        """The results of an item, if it is done as it is now specified; damaged ones are made anew."""
-        path = self._directory(item) / "result.json"
-        if item.name not in self._known and path.is_file():
-            with suppress(WhatwhereError):
-                content = read_json(path, "the result of an item")
-                if content.get("item") == _fingerprint(item):
-                    self._known[item.name] = content
-        return self._known.get(item.name)
-
-    def run(self, workers: Workers, retries: int, observer: Observer = lambda _item, _event, _why: None) -> None:
+    def run(self, executor: Executor, retries: int, observer: Observer = lambda _job, _event, _about: None) -> None:
         """Does what is not done; an item that fails is tried again, then reported, and does not stop the others.
 
         Args:
-            workers: who does it.
+            executor: who does it.
             retries: how often a failed item is tried again.
             observer: told of each item.
         """
-        queue = deque((item, 1) for item in self.items)
-        begun: dict[str, int] = {}
-        while queue or begun:
-            while queue and workers.room > 0:
-                item, attempt = queue.popleft()
-                if self.result(item) is not None:
-                    observer(item, "kept", "")
-                    continue
-                workers.begin(item, attempt)
-                begun[item.name] = attempt
-            if not begun:
-                break
-            item, results, problem = workers.next()
-            attempt = begun.pop(item.name)
-            if results is not None:
-                write_json(self._directory(item) / "result.json", {"item": _fingerprint(item), **results})
-                observer(item, "done", "")
-            elif attempt <= retries:
-                queue.append((item, attempt + 1))
-                observer(item, "again", problem)
-            else:
-                self.failures[item.name] = problem
-                observer(item, "failed", problem)
-            self.collect()
+
+        def observe(job: Job, event: Any, about: Any) -> None:
+            if event == "failed":
+                self.failures[job.name] = str(about).strip().splitlines()[-1]
+            observer(job, event, about)
+            if event in ("done", "failed"):
+                self.collect()
+
+        jobs = [self._job(item) for item in self.items if not self._is_done(item)]
+        run_jobs(jobs, executor, observe, retries=retries, go_on=True)
         self.collect()
 
-    def collect(self) -> list[dict[str, Any]]:
-        """Writes both tables from the results that are there, and returns the lines of ``sweep.csv``."""
-        rows, heads = [], []
+    def collect(self) -> pd.DataFrame:
+        """Writes the table from the results that are there."""
+        import pandas as pd
+
+        rows = []
         for item in self.items:
-            result = self.result(item)
-            status = "failed" if item.name in self.failures else "waiting" if result is None else "done"
-            found = {} if result is None else result
-            problem = self.failures.get(item.name, "")
-            rows.append(
-                {"item": item.name, "status": status, **item.settings, **found.get("row", {}), "problem": problem}
-            )
-            heads += [{"item": item.name, **head} for head in found.get("heads", [])]
-        _write_table(self.directory / "sweep.csv", rows)
-        if heads:
-            _write_table(self.directory / "heads.csv", heads)
-        return rows
+            failed = item.name in self.failures
+            done = not failed and self._is_done(item)
+            status = "failed" if failed else "done" if done else "waiting"
+            found = self._row(item) if done else {}
+            rows.append({"item": item.name, "status": status, **item.settings, **found})
+        table = pd.DataFrame(rows)
+        table["problem"] = [self.failures.get(item.name, "") for item in self.items]
+        write_bytes(self.directory / TABLE, write_csv(table))
+        return table
+
+    def _job(self, item: Item) -> Job:
+        arguments = {
+            "directory": f"{self.address}/items/{item.name}",
+            "config": item.config,
+            "source": item.settings.get("model"),
+            "measures": item.measures,
+        }
+        config = item.training
+        return Job(item.name, item.name, "whatwhere.work.sweep:do_item", arguments,
+                   gpu=config is not None and config.device == "cuda")  # fmt: skip
 
     def _directory(self, item: Item) -> Path:
         return self.directory / "items" / item.name
 
+    def _is_done(self, item: Item) -> bool:
+        directory = self._directory(item)
+        try:
+            if item.config is not None and not (Run(directory).exists and Run(directory).test()):
+                return False
+            return all(_is_complete(directory / name, name, settings) for name, settings in item.measures.items())
+        except WhatwhereError:
+            return False  # damaged results are made anew
 
-def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """One tidy table; a column that a row lacks is an empty cell there."""
-    columns = list(dict.fromkeys(key for row in rows for key in row if key != "problem"))
-    columns += ["problem"] * any("problem" in row for row in rows)
-    write_csv(path, columns, [[row.get(column, "") for column in columns] for row in rows])
+    def _row(self, item: Item) -> dict[str, Any]:
+        directory, row = self._directory(item), {}
+        if item.config is not None:
+            run = Run(directory)
+            test = run.test()
+            row |= {"steps": test[0].step, "seconds": run.metrics()[-1]["seconds"]}
+            row |= {"accuracy": float(np.mean([one.accuracy for one in test]))}
+            row |= {f"accuracy_hop{one.hop}": one.accuracy for one in test}
+        for name in item.measures:
+            study = study_named(name)
+            if study.outcomes is not None:
+                found = resolve(study.outcomes)(Results.open(study, directory / name, item.name))
+                row |= {f"{name}_{key}": value for key, value in found.items()}
+        return row
 
 
-def _fingerprint(item: Item) -> str:
-    return hashlib.sha256(json.dumps(item.decisive(), sort_keys=True).encode()).hexdigest()[:16]
+def _is_complete(directory: Path, name: str, settings: Mapping[str, Any]) -> bool:
+    manifest, study = Manifest(directory), study_named(name)
+    if not manifest.exists:
+        return False
+    return manifest.is_current(name, study.with_settings(**settings), manifest.record.inputs)
+
+
+def do_item(
+    progress: Callable[[str, int, int], None],
+    directory: str,
+    config: Mapping[str, Any] | None,
+    source: str | None,
+    measures: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """A job: trains one item if need be, and measures it."""
+    place = local(directory)
+    if config is not None:
+        train_run(progress, place, config)
+    for name, settings in measures.items():
+        run_study(progress, name, place if source is None else source, f"{place}/{name}", settings)

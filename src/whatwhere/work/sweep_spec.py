@@ -1,6 +1,6 @@
 """What a sweep does: a small TOML or JSON file, checked as a whole before anything runs.
 
-preset = "quick"                  # any option of `whatwhere train` or parameter of its task ...
+preset = "short"                  # any option of `whatwhere train` or parameter of its task ...
 task = ["number", "letter"]       # ... with one value, or a list of values to combine with all others
 seed = [0, 1, 2]
 
@@ -10,29 +10,26 @@ models = ["number", "runs/*"]     # models that exist, to be measured as they ar
 task = "number"
 symbols = [60, 120]
 
-[measure]                         # on how many inputs; 0 leaves it out
-scores = 512
-length = 0
-mechanism = 0
+[measure.length]                  # which studies, with their settings; dynamics (or heads of models) by default
+inputs = 300
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU
-from whatwhere.store.records import from_json
-from whatwhere.store.storage import read_text
-from whatwhere.studies.dynamics.history import Settings
-from whatwhere.studies.length.measure import LengthPlan
+from whatwhere.store.documents import parse, plain
+from whatwhere.store.files import read_text
+from whatwhere.studies import study_named
 from whatwhere.tasks import TASKS
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.options import Options
@@ -43,26 +40,7 @@ _LONGEST_NAME = 150
 _OPTIONS = tuple(entry.name for entry in fields(Options))
 _PARAMETERS = {entry.name for kind in TASKS.values() for entry in fields(kind)}
 _PARTS = ("models", "grid", "measure")
-
-
-@dataclass(frozen=True)
-class Measures:
-    """What is measured on each item, and on how many inputs; 0 leaves it out."""
-
-    scores: int = 512
-    """Scores of every head, in a run at every checkpoint."""
-    tau: float = TAU
-    length: int = 0
-    """Accuracy at longer lengths, and where it ends."""
-    mechanism: int = 0
-    """Who looks where, and what ablation says of it."""
-
-    def __post_init__(self) -> None:
-        if min(self.scores, self.length, self.mechanism) < 0:
-            raise WhatwhereError("the numbers of inputs in [measure] must be 0 or more.")
-        Settings(self.tau, self.scores or 1)  # these refuse what is impossible
-        if self.length:
-            LengthPlan(inputs=self.length)
+Measures = Mapping[str, Mapping[str, Any]] | None
 
 
 @dataclass(frozen=True)
@@ -73,26 +51,25 @@ class Item:
     """Of its directory, ``DIR/items/NAME``."""
     settings: Mapping[str, Any]
     """What makes it different: options and parameters, or the model's place."""
-    measures: Measures
+    measures: Mapping[str, Mapping[str, Any]]
+    """The studies and their settings."""
     config: Mapping[str, Any] | None = None
     """The configuration of the training; None for a model that is there."""
 
     @property
-    def kind(self) -> Literal["train", "model"]:
-        """What it is."""
-        return "model" if self.config is None else "train"
-
-    @property
-    def training(self) -> TrainingConfig:
-        """The configuration of a training."""
-        assert self.config is not None
-        return TrainingConfig.from_dict(self.config)
+    def training(self) -> TrainingConfig | None:
+        """How it is trained."""
+        return None if self.config is None else TrainingConfig.from_dict(self.config)
 
     def decisive(self) -> dict[str, Any]:
         """What decides its results, as JSON keeps it."""
-        config = None if self.config is None else self.training.decisive()
-        parts = {"config": config, "settings": dict(self.settings), "measures": asdict(self.measures)}
-        return json.loads(json.dumps(parts))
+        training = self.training
+        parts = {
+            "config": None if training is None else training.decisive(),
+            "settings": self.settings,
+            "measures": self.measures,
+        }
+        return plain(parts)
 
 
 @dataclass(frozen=True)
@@ -115,19 +92,22 @@ def read_sweep(path: Path) -> list[Item]:
         WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
     """
     content = _parse(path)
-    measures = from_json(Measures, content.get("measure", {}), f"[measure] in {path}")
+    measures = _measures(content.get("measure"), path)
     common = {key: value for key, value in content.items() if key not in _PARTS}
     grids = content.get("grid", [{}] if common else [])
     models = content.get("models", [])
     if not _are_tables(grids):
         raise WhatwhereError(f"each grid of {path} should be a table of its own, headed [[grid]].")
     if not isinstance(models, list) or not all(isinstance(model, str) for model in models):
-        raise WhatwhereError(f"models in {path} should be a list of names and paths, and {models!r:.80} arrived.")
+        raise WhatwhereError(f"models in {path}: expected a list of names and paths, got {models!r:.80}.")
     items: dict[str, Item] = {}
     made = itertools.chain(
         *(_trainings({**common, **grid}, set(grid), measures, path) for grid in grids),
         (_model(place, measures) for entry in models for place in _places(entry, path)),
     )
+    size = sum(math.prod(len(v) for v in {**common, **grid}.values() if isinstance(v, list)) for grid in grids)
+    if size > MOST_ITEMS:
+        raise WhatwhereError(f"{path}: expected at most {MOST_ITEMS:,} items, got {size:,}; split it.")
     for item in made:
         known = items.setdefault(item.name, item)
         if known.decisive() != item.decisive():
@@ -135,8 +115,6 @@ def read_sweep(path: Path) -> list[Item]:
                 f"{path} has two different items of the name {item.name!r}; make what differs between them an axis "
                 "(a list), so that it becomes part of the name."
             )
-        if len(items) > MOST_ITEMS:
-            raise WhatwhereError(f"{path} asks for more than {MOST_ITEMS:,} items; split it.")
     if not items:
         raise WhatwhereError(f"{path} asks for nothing: give it a task, for instance task = ['number', 'letter'].")
     return list(items.values())
@@ -154,6 +132,17 @@ def _parse(path: Path) -> dict[str, Any]:
     return content
 
 
+def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
+    """The studies of ``[measure.STUDY]`` with their settings; None if nothing is said."""
+    if content is None:
+        return None
+    if not isinstance(content, dict) or not all(isinstance(settings, dict) for settings in content.values()):
+        raise WhatwhereError(f"{path}: expected a table [measure.STUDY] for each study, got {content!r:.80}.")
+    for name, settings in content.items():
+        study_named(name).with_settings(**settings)
+    return content
+
+
 def _are_tables(grids: object) -> bool:
     return isinstance(grids, list) and all(isinstance(grid, dict) for grid in grids)
 
@@ -164,12 +153,12 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
     for key, value in values.items():
         if key not in known:
             raise WhatwhereError(
-                f"{path} has the unknown entry {key!r}. Known are the options of `whatwhere train` "
+                f"{path}: unknown entry {key!r}. Expected options of `whatwhere train` "
                 f"({', '.join(_OPTIONS)}), parameters of the tasks ({', '.join(sorted(_PARAMETERS))}), "
                 f"and {', '.join(_PARTS)}."
             )
         if value == [] or isinstance(value, dict):
-            raise WhatwhereError(f"{key} in {path} should be a value or a list of values, and {value!r:.80} arrived.")
+            raise WhatwhereError(f"{key} in {path} expected a value or a list of values, got {value!r:.80}.")
     if "task" not in values:
         raise WhatwhereError(f"{path} lacks the task: number, letter, or ['number', 'letter'].")
     axes = {key: value for key, value in values.items() if isinstance(value, list)}
@@ -178,15 +167,16 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
     for point in grid.points():
         name = _name([str(point["task"]), *(f"{key}{_short(point[key])}" for key in named)])
         try:
-            options = from_json(Options, {key: point[key] for key in point if key in _OPTIONS}, "the item")
+            options = parse(Options, {key: point[key] for key in point if key in _OPTIONS}, "the item")
             config = options.config(**{key: point[key] for key in point if key not in _OPTIONS})
         except WhatwhereError as error:
             raise WhatwhereError(f"the item {name} of {path} is impossible: {error}") from error
-        yield Item(name, {key: value for key, value in point.items() if key != "threads"}, measures, config.to_dict())
+        varied_values = {key: value for key, value in point.items() if key != "threads"}
+        yield Item(name, varied_values, {"dynamics": {}} if measures is None else measures, config.to_dict())
 
 
 def _model(place: str, measures: Measures) -> Item:
-    return Item(_name([place]), {"model": place}, measures)
+    return Item(_name([place]), {"model": place}, {"heads": {}} if measures is None else measures)
 
 
 def _places(entry: str, path: Path) -> list[str]:

@@ -37,8 +37,8 @@ def take(name: str, directory: Path) -> Run | None:
     if run.exists:
         if run.about().get("shipped") != made["command"]:
             raise WhatwhereError(
-                f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to go on with "
-                "it, or choose another --out."
+                f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to go on "
+                "with it, or choose another --out."
             )
         if run.steps() and run.test():
             return None

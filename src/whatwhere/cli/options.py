@@ -1,0 +1,93 @@
+"""Options of a command out of a record: each field of a frozen dataclass becomes one option.
+
+``Annotated[int, "Help."]`` carries the help text; tuples are given as words with commas between them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from whatwhere.errors import WhatwhereError
+
+
+def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """A parameter that is no field of a record."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
+    """The parameters that stand for the fields of a record."""
+    hints = get_type_hints(record, include_extras=True)
+    found = []
+    for field in fields(record):
+        if field.name not in leave_out:
+            kind, *notes = (
+                get_args(hints[field.name]) if hasattr(hints[field.name], "__metadata__") else (hints[field.name],)
+            )
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            found.append(_option(field.name, kind, str(notes[0]) if notes else "", default))
+    return found
+
+
+def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
+    bare = _without_none(kind)
+    if get_origin(bare) is tuple:
+        shown = ",".join(map(str, default)) if default else "none"
+        return keyword(name, Annotated[str | None, typer.Option(help=help_text, show_default=shown)], None)
+    if bare is bool and default is False:
+        return keyword(name, Annotated[bool, typer.Option(f"--{_dashed(name)}", help=help_text)], False)
+    option = typer.Option(help=help_text, show_default=default is not None)
+    return keyword(name, Annotated[kind if bare in (int, float, str, bool) else str, option], default)
+
+
+def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a user typed, as the fields have it; tuples that were not given are left out.
+
+    Raises:
+        WhatwhereError: a list of values cannot be read.
+    """
+    hints = get_type_hints(record)
+    found: dict[str, Any] = {}
+    for field in fields(record):
+        if field.name not in given:
+            continue
+        bare, value = _without_none(hints[field.name]), given[field.name]
+        if get_origin(bare) is not tuple:
+            found[field.name] = value
+        elif value is not None:
+            found[field.name] = _words(field.name, value, get_args(bare)[0])
+    return found
+
+
+def _words(name: str, text: str, kind: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(kind(word.strip()) for word in text.split(",") if word.strip())
+    except ValueError as error:
+        raise WhatwhereError(
+            f"--{_dashed(name)}: expected {kind.__name__} values with commas between them, got {text!r:.80}."
+        ) from error
+
+
+def with_parameters(
+    function: Callable[..., None], name: str, parameters: Sequence[inspect.Parameter], help_text: str
+) -> None:
+    """Gives a function that takes ``**given`` the signature that typer reads."""
+    function.__signature__ = inspect.Signature(list(parameters))  # pyright: ignore[reportFunctionMemberAccess]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__name__, function.__doc__ = name, help_text
+
+
+def _without_none(kind: Any) -> Any:
+    if get_origin(kind) in (UnionType, Union):
+        return next(one for one in get_args(kind) if one is not NoneType)
+    return kind
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
