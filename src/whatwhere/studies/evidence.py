@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,8 @@ else:
 
 MODELS = ("number", "letter", "letter-control")
 """The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
+LEARNED = 0.9
+"""The accuracy from which a hop class counts as solved."""
 Find = Callable[[str, str | None], Results]
 """The results of a study, of one model or of none."""
 
@@ -33,6 +35,24 @@ class NotTested(Exception):
     def __init__(self, why: str, *, missing: bool = False) -> None:
         super().__init__(why)
         self.missing = missing
+
+
+def require_learned(model: str, accuracies: Collection[float]) -> None:
+    """Refuses a model that has not learned its task: statements about solutions say nothing about it.
+
+    Args:
+        model: its name.
+        accuracies: of each hop class, at the training length.
+
+    Raises:
+        NotTested: the worst class is not solved.
+    """
+    worst = min(accuracies, default=0.0)
+    if not worst >= LEARNED:
+        raise NotTested(
+            f"the {model} model has not learned its task: its worst hop class is at {worst:.2f}, and {LEARNED} is "
+            "expected of each."
+        )
 
 
 class Evidence:

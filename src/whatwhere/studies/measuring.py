@@ -48,17 +48,22 @@ def measure(
         run(opened.item, settings, results, progress)
         return results
     manifest = results.manifest
+    decisive = settings.decisive() if hasattr(settings, "decisive") else settings
     with hold(manifest.directory, study.name):
-        manifest.begin(study.name, settings, opened.inputs, force=force)
-        if manifest.is_current(study.name, settings, opened.inputs):
+        manifest.begin(study.name, decisive, opened.inputs, force=force)
+        if manifest.is_current(study.name, decisive, opened.inputs):
             return results
         began = time.perf_counter()
         try:
-            run(opened.item, settings, results, progress)
+            ended = run(opened.item, settings, results, progress)
         except BaseException:
             manifest.pause(time.perf_counter() - began)
             raise
-        manifest.finish(time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        if ended is False:  # its subject still grows: the next call goes on
+            manifest.pause(seconds)
+        else:
+            manifest.finish(seconds)
     return results
 
 

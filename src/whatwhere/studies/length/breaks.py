@@ -1,57 +1,34 @@
-"""Where a curve against length breaks: observed in the accuracy, and foretold by margins and attention mass."""
+"""Where a curve against length breaks: observed in the accuracy, and predicted by margins and attention mass."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
-from whatwhere.studies.length.hop_strength import Cell
-from whatwhere.studies.length.hop_tables import ChainRow, HopRow, working_cells
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.length.tables import (
+    ACCURACY,
+    MARGIN,
+    MASS,
+    MEASURED,
+    PREDICTED,
+    THRESHOLDS,
+    Accuracy,
+    Break,
+    Chain,
+    Hop,
+    working_cells,
+)
 
-if TYPE_CHECKING:
-    from whatwhere.studies.length.measure import LengthAccuracy
-
-THRESHOLDS = (0.9, 0.5)
-Point = tuple[int, float, float, float]
-"""A length, a share, and the ends of its interval."""
-
-
-@dataclass(frozen=True)
-class BreakRow:
-    """The length at which a share of inputs falls below a threshold."""
-
-    what: str
-    """``accuracy``; ``chain margin``, ``chain mass`` (all working cells of a path); ``margin``, ``mass`` (one cell)."""
-    source: str
-    """``measured`` at each length, or ``foretold`` from the training length alone."""
-    hop: int
-    """The hop class (0: mean) of accuracy and chains; 0 for a cell."""
-    layer: int
-    """Of a cell; -1 otherwise."""
-    head: int
-    to_go: int
-    jump: int
-    threshold: float
-    length: float
-    """Interpolated in the logarithm of length; infinite if the share stays above within the lengths measured."""
-    low: float
-    """The same of the lower ends of the intervals: the shortest length that the data allow."""
-    high: float
-    longest: int
-    """The longest length measured."""
-
-    @property
-    def place(self) -> Cell:
-        """The cell that it speaks of; the same for all that speak of none."""
-        return self.layer, self.head, self.to_go, self.jump
+Points = Sequence[tuple[int, Estimate]]
+"""Lengths, and the share at each."""
+_NO_CELL = (None, None, None, None)
 
 
 def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float:
     """The first length at which a curve falls below a threshold, linear between points in the logarithm of length.
 
-    A curve that starts below breaks at its first length; one that never falls below breaks at infinity.
+    A curve that starts below breaks at its first length; one that never falls below has no break (NaN).
     """
     before: tuple[int, float] | None = None
     for length, share in sorted(points):
@@ -61,38 +38,44 @@ def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float
             drop = (before[1] - threshold) / (before[1] - share)
             return math.exp(math.log(before[0]) + drop * (math.log(length) - math.log(before[0])))
         before = length, share
-    return math.inf
+    return math.nan
 
 
-def break_rows(
-    accuracy: Sequence[LengthAccuracy], cells: Sequence[HopRow], chains: Sequence[ChainRow]
-) -> list[BreakRow]:
-    """The breaks of accuracy, of whole paths and of each working cell, at each threshold."""
+def break_rows(accuracy: Sequence[Accuracy], cells: Sequence[Hop], chains: Sequence[Chain]) -> list[Break]:
+    """The breaks of accuracy, of whole paths and of each working cell, at each threshold.
+
+    Args:
+        accuracy: of the model as it was trained.
+        cells: its hops.
+        chains: its paths.
+    """
     trained = min(row.length for row in accuracy)
-    rows = []
-    for hop in sorted({row.hop for row in accuracy}):
-        points = [(row.length, row.accuracy, row.low, row.high) for row in accuracy if row.hop == hop]
-        rows += _breaks("accuracy", "measured", hop, (-1, -1, 0, 0), points)
-        for rule in ("margin", "mass"):
-            for source in ("measured", "foretold"):
+    rows: list[Break] = []
+    for hop in dict.fromkeys(row.hop for row in accuracy):
+        rows += _breaks(ACCURACY, MEASURED, hop, _NO_CELL, [(r.length, r.accuracy) for r in accuracy if r.hop == hop])
+        for rule in (MARGIN, MASS):
+            for source in (MEASURED, PREDICTED):
                 chosen = [c for c in chains if (c.hop, c.rule, c.source) == (hop, rule, source)]
-                points = [(c.length, c.share, c.low, c.high) for c in chosen]
-                rows += _breaks(f"chain {rule}", source, hop, (-1, -1, 0, 0), points)
+                rows += _breaks(f"chain {rule}", source, hop, _NO_CELL, [(c.length, c.share) for c in chosen])
     for cell in working_cells(cells, trained):
-        for source in ("measured", "foretold"):
+        for source in (MEASURED, PREDICTED):
             chosen = [row for row in cells if row.cell == cell and row.source == source]
-            leads = [(row.length, row.leads, row.leads_low, row.leads_high) for row in chosen]
-            holds = [(row.length, row.holds, row.holds_low, row.holds_high) for row in chosen]
-            rows += _breaks("margin", source, 0, cell, leads) + _breaks("mass", source, 0, cell, holds)
+            rows += _breaks(MARGIN, source, None, cell, [(row.length, row.leads) for row in chosen])
+            rows += _breaks(MASS, source, None, cell, [(row.length, row.holds) for row in chosen])
     return rows
 
 
-def _breaks(what: str, source: str, hop: int, cell: Cell, points: Sequence[Point]) -> list[BreakRow]:
+def _breaks(
+    what: str, source: str, hop: int | None, cell: tuple[int | None, ...], points: Points
+) -> Iterator[Break]:
     if not points:
-        return []
-    longest = max(point[0] for point in points)
-    rows = []
+        return
+    longest = max(length for length, _ in points)
     for threshold in THRESHOLDS:
-        length, low, high = (break_length([(point[0], point[end]) for point in points], threshold) for end in (1, 2, 3))
-        rows.append(BreakRow(what, source, hop, *cell, threshold, length, low, high, longest))
-    return rows
+        value, low, high = (
+            break_length([(length, getattr(share, end)) for length, share in points], threshold)
+            for end in ("value", "low", "high")
+        )
+        last = longest if math.isnan(value) else max(value, min(length for length, _ in points))
+        n = min(share.n for length, share in points if length <= last)
+        yield Break(what, source, hop, *cell, threshold, Estimate(value, low, high, n), longest)

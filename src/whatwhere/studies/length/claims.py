@@ -5,107 +5,105 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Claim, Finding, sureness
-from whatwhere.studies.length.breaks import BreakRow
-from whatwhere.studies.length.measure import LengthAccuracy
-from whatwhere.studies.length.variations import Variation
-from whatwhere.studies.source import NotTested, Source
-from whatwhere.theory.curves import DISCREPANCY, LETTERS, RETRIEVAL_THETA
+from whatwhere.studies.evidence import Evidence, NotTested, require_learned
+from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, Accuracy, Break
+from whatwhere.theory.discrepancy import index_printed_bound, retrieval_printed_bound
+from whatwhere.theory.printed import INDEX_THETA, LETTERS, RETRIEVAL_THETA
 
 LONGEST = 850
 NEAR_PERFECT = 0.9
 HALF = 0.5
 FIGURE = 100
 """Figure 5A ends there, with an Index bound of 0.002."""
-ALIKE = 0.9
+SAME_ORDER = 0.9
 
 
-def accuracies(source: Source, task: str) -> dict[int, LengthAccuracy]:
-    """Mean accuracy by length of the model as it was trained."""
-    source.learned(task)
-    rows = source.table(task, "length", "accuracy", LengthAccuracy)
-    return {row.length: row for row in rows if row.variation == Variation().name and row.hop == 0}
+def accuracies(evidence: Evidence, model: str) -> dict[int, Estimate]:
+    """Mean accuracy by length of a model as it was trained, from the training length on."""
+    rows = [r for r in evidence.rows("length", model, "accuracy", Accuracy) if r.variation == AS_TRAINED]
+    trained = min((row.length for row in rows), default=0)
+    require_learned(model, [r.accuracy.value for r in rows if r.length == trained and r.hop is not None])
+    return {row.length: row.accuracy for row in sorted(rows, key=lambda row: row.length) if row.hop is None}
 
 
-def letter_beats_number(source: Source) -> Finding:
+def letter_beats_number(evidence: Evidence) -> Finding:
     """The smallest lead of the letter model over the number model, beyond the training length."""
-    number, letter = accuracies(source, "number"), accuracies(source, "letter")
+    number, letter = accuracies(evidence, "number"), accuracies(evidence, "letter")
     longer = sorted(set(number) & set(letter))[1:]
     if not longer:
         raise NotTested("no length beyond that of training was measured for both models.")
-    lead = {n: letter[n].accuracy - number[n].accuracy for n in longer}
+    lead = {n: letter[n].value - number[n].value for n in longer}
     n = min(longer, key=lambda at: lead[at])
     interval = letter[n].low - number[n].high, letter[n].high - number[n].low
     apart = all(letter[at].low > number[at].high for at in longer)
-    told = ", ".join(
-        f"{at}: {letter[at].accuracy:.2f} against {number[at].accuracy:.2f}"
-        for at in longer[:: max(1, len(longer) // 5)]
-    )
-    why = f"The smallest lead is at {n} tokens. Letter against number at {told}."
-    return Finding(apart, lead[n], why, interval, min(letter[n].inputs, number[n].inputs))
+    some = longer[:: max(1, len(longer) // 5)]
+    listed = ", ".join(f"{at}: {letter[at].value:.2f} against {number[at].value:.2f}" for at in some)
+    why = f"The smallest lead is at {n} tokens. Letter against number at {listed}."
+    return Finding(apart, lead[n], why, interval, min(letter[n].n, number[n].n))
 
 
-def letter_to_850(source: Source) -> Finding:
+def letter_to_850(evidence: Evidence) -> Finding:
     """The lowest accuracy of the letter model at any length up to 850."""
-    rows = [row for n, row in sorted(accuracies(source, "letter").items()) if n <= LONGEST]
-    if rows[-1].length < LONGEST:
-        raise NotTested(f"the letter model was measured up to {rows[-1].length} tokens, not up to {LONGEST}.")
-    worst = min(rows, key=lambda row: row.accuracy)
-    interval = worst.low, worst.high
-    end = rows[-1]
-    at_end = f"{end.accuracy:.3f} ({end.low:.3f} to {end.high:.3f}, {end.inputs} inputs)"
-    why = f"The lowest is at {worst.length} tokens; at {end.length} it is {at_end}." + sureness(interval, NEAR_PERFECT)
-    return Finding(worst.accuracy > NEAR_PERFECT, worst.accuracy, why, interval, worst.inputs)
+    rows = {n: row for n, row in accuracies(evidence, "letter").items() if n <= LONGEST}
+    end = max(rows)
+    if end < LONGEST:
+        raise NotTested(f"the letter model was measured up to {end} tokens, not up to {LONGEST}.")
+    worst = min(rows, key=lambda n: rows[n].value)
+    at_end = f"{rows[end].value:.3f} ({rows[end].low:.3f} to {rows[end].high:.3f}, {rows[end].n} inputs)"
+    why = f"The lowest is at {worst} tokens; at {end} it is {at_end}."
+    return _above(rows[worst], NEAR_PERFECT, why)
 
 
-def number_barely(source: Source) -> Finding:
+def number_barely(evidence: Evidence) -> Finding:
     """The length at which the number model falls below one half."""
-    rows = accuracies(source, "number")
-    breaks = source.table("number", "length", "breaks", BreakRow)
-    found = [r for r in breaks if (r.what, r.hop, r.threshold) == ("accuracy", 0, HALF)]
-    if not found or (found[0].longest < FIGURE and math.isinf(found[0].length)):
+    accuracies(evidence, "number")
+    breaks = evidence.rows("length", "number", "breaks", Break)
+    found = [r for r in breaks if (r.what, r.hop, r.threshold) == (ACCURACY, None, HALF)]
+    if not found or (found[0].longest < FIGURE and math.isnan(found[0].length.value)):
         raise NotTested(f"the number model was not measured up to {FIGURE} tokens.")
-    row = found[0]
-    why = f"Accuracy falls below {HALF} at {row.length:.0f} tokens ({row.low:.0f} to {row.high:.0f}), interpolated."
-    interval = row.low, row.high
-    inputs = min(rows[n].inputs for n in rows if n <= max(row.length, min(rows)))
-    return Finding(row.length <= FIGURE, row.length, why + sureness(interval, FIGURE), interval, inputs)
+    length = found[0].length
+    if math.isnan(length.value):
+        return Finding(False, math.nan, f"Accuracy stays above {HALF} up to {found[0].longest} tokens.", None, length.n)
+    end = f"{length.high:.0f}" if length.high == length.high else f"beyond {found[0].longest}"
+    why = f"Accuracy falls below {HALF} at {length.value:.0f} tokens ({length.low:.0f} to {end}), interpolated."
+    interval = length.low, math.inf if math.isnan(length.high) else length.high
+    return Finding(length.value <= FIGURE, length.value, why + sureness(interval, FIGURE), length.interval, length.n)
 
 
-def decay_in_order(source: Source) -> Finding:
-    """Of the pairs of model and length that differ in accuracy, the share that the bound orders alike."""
-    bounds = {int(row["n"]): row for row in source.curve(DISCREPANCY)}
-    points = [
-        (bounds[n][name], row)
-        for task, name in (("number", "index_printed_bound"), ("letter", "retrieval_printed_bound"))
-        for n, row in accuracies(source, task).items()
-        if n in bounds
-    ]
+def decay_in_order(evidence: Evidence) -> Finding:
+    """Of the pairs of model and length that differ in accuracy, the share that the bound puts in the same order."""
+    points = [(index_printed_bound(n, INDEX_THETA), row) for n, row in _in_figure(evidence, "number")]
+    points += [(retrieval_printed_bound(n, RETRIEVAL_THETA, LETTERS), row) for n, row in _in_figure(evidence, "letter")]
     pairs = [(a, b) for a, b in combinations(points, 2) if a[1].low > b[1].high or b[1].low > a[1].high]
     if not pairs:
         raise NotTested(f"no two accuracies up to {FIGURE} tokens differ surely, so there is no decay to compare.")
-    alike = sum((a[0] > b[0]) == (a[1].accuracy > b[1].accuracy) for a, b in pairs)
-    why = f"{alike} of {len(pairs)} pairs whose accuracies surely differ; {len(points)} points up to {FIGURE} tokens."
-    inputs = min(row.inputs for _, row in points)
-    return Finding(alike / len(pairs) >= ALIKE, alike / len(pairs), why, None, inputs)
+    same = sum((a[0] > b[0]) == (a[1].value > b[1].value) for a, b in pairs)
+    why = f"{same} of {len(pairs)} pairs whose accuracies surely differ; {len(points)} points up to {FIGURE} tokens."
+    return Finding(same / len(pairs) >= SAME_ORDER, same / len(pairs), why, None, min(row.n for _, row in points))
 
 
-def bound_limits_letter(source: Source) -> Finding:
+def _in_figure(evidence: Evidence, model: str) -> list[tuple[int, Estimate]]:
+    return [(n, row) for n, row in accuracies(evidence, model).items() if n <= FIGURE]
+
+
+def bound_limits_letter(evidence: Evidence) -> Finding:
     """The accuracy of the letter model at the first length where its bound has vanished."""
     gone = 2 * math.pi / LETTERS / RETRIEVAL_THETA
-    rows = [row for n, row in sorted(accuracies(source, "letter").items()) if n >= gone]
+    rows = {n: row for n, row in accuracies(evidence, "letter").items() if n >= gone}
     if not rows:
         raise NotTested(f"the letter model was not measured beyond {gone:.0f} tokens.")
-    row, interval = rows[0], (rows[0].low, rows[0].high)
-    why = (
-        f"The bound is 0 at {gone:.0f} tokens, and at {row.length} the model is at {row.accuracy:.3f}: one plane's "
-        "bound is not what limits it. It uses many planes."
-    )
-    if row.accuracy < NEAR_PERFECT:
-        why = f"The bound is 0 at {gone:.0f} tokens, and at {row.length} the model is at {row.accuracy:.3f}."
-    return Finding(
-        row.accuracy < NEAR_PERFECT, row.accuracy, why + sureness(interval, NEAR_PERFECT), interval, row.inputs
-    )
+    n = min(rows)
+    row = rows[n]
+    why = f"The bound is 0 at {gone:.0f} tokens, and at {n} the model is at {row.value:.3f}"
+    why += "." if row.value < NEAR_PERFECT else ": one plane's bound is not what limits it. It uses many planes."
+    why += sureness(row.interval, NEAR_PERFECT)
+    return Finding(row.value < NEAR_PERFECT, row.value, why, row.interval, row.n)
+
+
+def _above(row: Estimate, threshold: float, why: str) -> Finding:
+    return Finding(row.value > threshold, row.value, why + sureness(row.interval, threshold), row.interval, row.n)
 
 
 _SECTION = "Section 3.6, Figure 5B"
@@ -149,7 +147,7 @@ CLAIMS = (
         "Section 3.6, Figures 5A and 5B",
         f"Pairs among both models and all lengths up to {FIGURE} whose accuracies surely differ: share in which the "
         "larger printed bound has the larger accuracy.",
-        f"at least {ALIKE}",
+        f"at least {SAME_ORDER}",
         decay_in_order,
     ),
     Claim(

@@ -14,7 +14,7 @@ Margins say whether hard attention would be right; the mass also feels softmax d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +22,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from whatwhere.heads.estimate import Estimate, bootstrap_interval, share
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.length.tables import MARGIN, MASS, Cell, Chain, Hop
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.number import NumberTask
 from whatwhere.tasks.task import Task
+from whatwhere.trace.layer import LayerTrace
+from whatwhere.trace.own import OwnModel
 
-Cell = tuple[int, int, int, int]
-"""A kind of hop in a head: layer, head, hops to go, jump."""
 TOKENS_AT_ONCE = 1 << 13
-"""Tokens traced at a time: 100 MB of keys and residuals for the paper's model."""
+"""Tokens run at a time: 100 MB of keys and residuals for the paper's model."""
+RESAMPLES = 500
+HELD = 0.5
+"""The attention on the right key above which a hop holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +51,7 @@ class HopStrength:
 @torch.no_grad()
 def measure_hops(model: GPTJ, task: Task, batch: Batch) -> HopStrength:
     """Runs a model on some inputs of one length, and looks at every hop of every path in every layer."""
-    length = batch.tokens.shape[1]
-    some = max(1, TOKENS_AT_ONCE // length)
+    some = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
     parts = [_measure(model, task, batch[start : start + some]) for start in range(0, len(batch), some)]
     return HopStrength(
         margin=np.concatenate([part.margin for part in parts], -1),
@@ -59,17 +63,18 @@ def measure_hops(model: GPTJ, task: Task, batch: Batch) -> HopStrength:
 def _measure(model: GPTJ, task: Task, batch: Batch) -> HopStrength:
     length = batch.tokens.shape[1]
     first = length - task.context - 1  # pointers stand here and after
-    trace = model.trace(batch.tokens, queries=range(first, length), residuals=True)
-    assert trace.residuals is not None
-    predicted = model.head(model.norm(trace.residuals[-1][:, -1])).argmax(-1).cpu().numpy()
-    both = np.full((2, len(trace.layers), model.config.heads, task.max_hops, task.max_hops, len(batch)), np.nan)
+    both = np.full((2, model.config.layers, model.config.heads, task.max_hops, task.max_hops, len(batch)), np.nan)
     hops = list(path_hops(task, batch))
-    for depth, layer in enumerate(trace.layers):
+
+    def look(layer: LayerTrace) -> None:
         logits = layer.logits()  # [batch, head, query, key]
         for to_go, jump, rows, queries, goals in hops:
             asked = logits[rows, :, queries - first]  # [some, head, key]
-            both[:, depth, :, to_go - 1, jump - 1, rows] = lead(asked, same_meaning(task, batch.tokens[rows], goals))
-    return HopStrength(both[0], both[1], predicted == batch.answers)
+            right = task.vocabulary.same_meaning(batch.tokens[rows], goals)
+            both[:, layer.layer, :, to_go - 1, jump - 1, rows] = lead(asked, right)
+
+    OwnModel(model).stream(batch.tokens, look, queries=range(first, length))
+    return HopStrength(both[0], both[1], model.predict(batch.tokens) == batch.answers)
 
 
 def lead(logits: Float[Tensor, "n head key"], right: Bool[np.ndarray, "n key"]) -> Float[np.ndarray, "n 2 head"]:
@@ -92,12 +97,49 @@ def path_hops(
                 yield to_go, jump, rows, batch.paths[rows, start], batch.paths[rows, start + jump]
 
 
-def same_meaning(
-    task: Task, tokens: Int[np.ndarray, "n seq"], goals: Int[np.ndarray, "n"]
-) -> Bool[np.ndarray, "n seq"]:
-    """Which keys mean the same as the one at ``goals``: those that hold the same token; an integer only itself."""
-    goal = tokens[np.arange(len(tokens)), goals]
-    itself = np.arange(tokens.shape[1]) == goals[:, None]
-    if isinstance(task, NumberTask):
-        return itself | ((tokens == goal[:, None]) & ~task.vocabulary.points(goal)[:, None])
-    return tokens == goal[:, None]
+def hop_rows(source: str, length: int, strength: HopStrength, seed: int = 0) -> list[Hop]:
+    """One row for each cell that occurs; infinite margins (no rival in sight) are left out of the mean margin."""
+    layers, heads, depth = strength.margin.shape[:3]
+    cells = [(a, h, s, t) for a in range(layers) for h in range(heads) for s in range(depth) for t in range(s + 1)]
+    cells = [cell for cell in cells if not np.isnan(strength.mass[cell]).all()]
+    if not cells:
+        return []
+    margin = np.stack([strength.margin[cell] for cell in cells], 1)  # [n, cell]
+    mass = np.stack([strength.mass[cell] for cell in cells], 1)
+    margins, masses = _means(np.where(np.isinf(margin), np.nan, margin), seed), _means(mass, seed)
+    rows = []
+    for index, (layer, head, to_go, jump) in enumerate(cells):
+        known = ~np.isnan(mass[:, index])
+        n = int(known.sum())
+        leads, holds = int((margin[known, index] > 0).sum()), int((mass[known, index] > HELD).sum())
+        rows.append(
+            Hop(
+                source, length, layer, head, to_go + 1, jump + 1, margins[index], masses[index],
+                share(leads, n), share(holds, n),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _means(values: Float[np.ndarray, "n cell"], seed: int) -> list[Estimate]:
+    """The mean of each cell over the inputs that have it."""
+    known = ~np.isnan(values)
+    counts, totals = known.sum(0), np.where(known, values, 0.0).sum(0)
+    means = np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    ends = bootstrap_interval(values, resamples=RESAMPLES, seed=seed)
+    return [Estimate(*map(float, row[:3]), int(row[3])) for row in zip(means, *ends, counts, strict=True)]
+
+
+def chain_rows(
+    source: str, length: int, strength: HopStrength, hops: Int[np.ndarray, "n"], working: Sequence[Cell]
+) -> list[Chain]:
+    """The share of inputs for which every working cell on the path holds; none if no cell works."""
+    if not working:
+        return []
+    at = [(layer, head, to_go - 1, jump - 1) for layer, head, to_go, jump in working]
+    rows = []
+    for rule, values, above in ((MARGIN, strength.margin, 0.0), (MASS, strength.mass, HELD)):
+        each = np.stack([values[cell] for cell in at])  # [cell, n]
+        whole = np.asarray(((each > above) | np.isnan(each)).all(0))
+        rows += [Chain(source, rule, length, hop, estimate, len(at)) for hop, estimate in shares_by_hop(whole, hops)]
+    return rows

@@ -1,0 +1,143 @@
+"""Settings and tables of the study ``length``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
+
+AS_TRAINED = "as trained"
+"""The model without a change at inference."""
+MEASURED, PREDICTED = "measured", "predicted"
+"""Sources: inputs of each length, or inputs of the training length alone."""
+MARGIN, MASS = "margin", "mass"
+"""Rules by which a hop holds: the right key leads, or it has more than half of the attention."""
+ACCURACY = "accuracy"
+THRESHOLDS = (0.9, 0.5)
+WORKING = 0.9
+"""The mean attention on the right key, at the training length, from which a cell does its hop."""
+Cell = tuple[int, int, int, int]
+"""A kind of hop in a head: layer, head, hops to go, jump."""
+FEWEST = 16
+
+
+@dataclass(frozen=True)
+class LengthSettings:
+    """What is measured."""
+
+    inputs: Annotated[int, "Sequences up to length 32; length n gets 32/n of them, and at least an eighth."] = 600
+    lengths: Annotated[tuple[int, ...], "Lengths in tokens beyond that of training, which is always measured."] = (
+        25, 33, 49, 65, 97, 145, 325, 850,
+    )  # fmt: skip
+    variations: Annotated[bool, "Measure changes at inference too, at every second length."] = True
+    seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
+
+    def __post_init__(self) -> None:
+        if self.inputs < FEWEST:
+            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+        if any(length < 1 for length in self.lengths):
+            raise WhatwhereError(f"expected lengths of 1 token or more, got {min(self.lengths)}.")
+
+    def lengths_from(self, trained: int) -> list[int]:
+        """The training length and the longer ones."""
+        return [trained, *sorted({length for length in self.lengths if length > trained})]
+
+    def varied_lengths_from(self, trained: int) -> list[int]:
+        """Where changes at inference are measured: the training length, and every second one up to the longest."""
+        _, *longer = self.lengths_from(trained)
+        return [trained, *longer[::-2][::-1]] if self.variations else []
+
+    def sequences(self, length: int, *, varied: bool = False) -> int:
+        """How many sequences: about 32 tokens for each of ``inputs``, and never below an eighth of them.
+
+        Variations get a quarter of that, and at least a sixth of the fewest.
+        """
+        most = self.inputs // 4 if varied else self.inputs
+        return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 8, 1)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Accuracy of one hop class at one length."""
+
+    variation: str
+    """``as trained``, or the change at inference."""
+    length: int
+    hop: int | None
+    """The hop class; none for the mean over classes."""
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One cell at one length: how well a head does one kind of hop (the discrepancy of Section 3.5, measured)."""
+
+    source: str
+    """``measured`` on inputs of this length, or ``predicted`` from the training length."""
+    length: int
+    layer: int
+    head: int
+    to_go: int
+    """Hops from the query to the answer."""
+    jump: int
+    """Hops that the head takes at once."""
+    margin: Estimate
+    """Logit of the right key less the largest of a key that means something else; its mean over inputs."""
+    mass: Estimate
+    """Attention on the right key; its mean over inputs."""
+    leads: Estimate
+    """Share of inputs with a margin above 0: hard attention would be right."""
+    holds: Estimate
+    """Share of inputs with more than half of the attention on the right key."""
+
+    @property
+    def cell(self) -> Cell:
+        """Which kind of hop, in which head."""
+        return self.layer, self.head, self.to_go, self.jump
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Whole paths of one hop class at one length: do all working cells of the path hold?"""
+
+    source: str
+    rule: str
+    """``margin``: every right key leads; ``mass``: every right key has more than half of the attention."""
+    length: int
+    hop: int | None
+    share: Estimate
+    cells: int
+    """How many cells work."""
+
+
+@dataclass(frozen=True)
+class Break:
+    """The length at which a share of inputs falls below a threshold."""
+
+    what: str
+    """``accuracy``; ``chain margin``, ``chain mass`` (all working cells of a path); ``margin``, ``mass`` (one cell)."""
+    source: str
+    hop: int | None
+    """The hop class of accuracy and chains; none for the mean over classes, and for a cell."""
+    layer: int | None
+    """Of a cell; none otherwise."""
+    head: int | None
+    to_go: int | None
+    jump: int | None
+    threshold: float
+    length: Estimate
+    """Interpolated in the logarithm of length; undefined if the share stays above within the lengths measured."""
+    longest: int
+    """The longest length measured."""
+
+    @property
+    def cell(self) -> tuple[int | None, ...]:
+        """The cell that it is about; all None if it is about none."""
+        return self.layer, self.head, self.to_go, self.jump
+
+
+def working_cells(rows: list[Hop], trained: int) -> list[Cell]:
+    """The cells that do their hop at the training length: a mean attention of at least WORKING on the right key."""
+    return [r.cell for r in rows if (r.source, r.length) == (MEASURED, trained) and r.mass.value >= WORKING]
