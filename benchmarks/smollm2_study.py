@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from whatwhere.studies.chat.one_hop import one_hop_examples
-from whatwhere.studies.chat.prompts import prompt
+from whatwhere.studies.chat.one_hop import one_hop_examples, prompt
 from whatwhere.studies.language_models.head_map import HeadMap
 from whatwhere.studies.language_models.text import cut_windows, spread_queries
 from whatwhere.studies.language_models.text_heads import TextHead, map_heads
@@ -57,7 +56,7 @@ def code() -> str:
 
 def prompts(loaded: RotaryModel, task: str) -> torch.Tensor:
     """One-hop prompts up to where the answer is due; all cut to the shortest, from the end."""
-    texts = [prompt("one_hop", task, example.sequence) for example in one_hop_examples(task, SIZE, 1, PROMPTS)]
+    texts = [prompt(f"one_hop_{task}", example.sequence) for example in one_hop_examples(task, SIZE, 1, PROMPTS)]
     ids = [loaded.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
     shortest = min(map(len, ids))
     return torch.tensor([row[-shortest:] for row in ids])

@@ -1,150 +1,181 @@
-"""Figures of the chat-model benchmark, drawn from the tables of ``DIR/llm``: Figure 5C and D, positional profiles."""
+"""Figure 5C and D with what was measured here beside it, positional profiles, and the table of the appendix."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isnan
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, isnan
 from typing import TYPE_CHECKING
 
-from whatwhere.studies.chat.table import QUOTED, ProfileRow, TableRow
+from whatwhere.studies.chat.one_hop import floors
+from whatwhere.studies.chat.summary import title, with_deviation
+from whatwhere.studies.chat.tables import Cell, Profile, Quoted
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, save_figure, style
+from whatwhere.studies.style import NEUTRAL, TASK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-MARKS = "osD^vPX"
-
-
-def draw_llm(directory: Path) -> list[Path]:
-    """Draws every figure of one ``DIR/llm`` into it.
-
-    Raises:
-        WhatwhereError: a table is missing or damaged.
-    """
-    results = Results(directory)
-    return [*draw_accuracy(results), *draw_profile(results)]
+PANELS = {
+    "C  GPT 5.4 (solid), GPT 5.5 (dashed)\nquoted from the paper": ("GPT 5.4", "GPT 5.5"),
+    "D  Claude Sonnet 3.7\nquoted from the paper": ("Claude Sonnet 3.7",),
+}
+"""The models of the two panels of the paper."""
+ACROSS = 4
+"""Panels in a row."""
+Point = tuple[int, float, float]
+"""Size, accuracy, half the length of its bar."""
 
 
-def draw_accuracy(results: Results) -> list[Path]:
-    """Accuracy against the size of the window: a panel per task, measured models solid and quoted ones dashed."""
+def draw_accuracy(results: Mapping[str, Results]) -> Figure:
+    """Accuracy against the size of the window: the paper's panels C and D, then one for each model measured here."""
     from matplotlib import pyplot
 
-    rows = results.read("table", TableRow)
-    tasks = sorted(dict.fromkeys(row.task for row in rows), key=_task_order)
-    models = list(dict.fromkeys((row.source, row.model) for row in rows))
-    with style():
-        figure, panels = pyplot.subplots(
-            1, len(tasks), figsize=(0.6 + 4.6 * len(tasks), 4.4), sharey=True, squeeze=False
-        )
-        for axes, task in zip(panels[0], tasks, strict=True):
-            for index, (source, model) in enumerate(models):
-                here = [row for row in rows if (row.task, row.source, row.model) == (task, source, model)]
-                if here:
-                    _curve(axes, here, index)
-            _floor(axes, [row for row in rows if row.task == task])
-            axes.set_title(_title(task))
-            axes.set_xscale("log")
-            _ticks(axes, [row.size for row in rows if row.task == task])
-            axes.set_xlabel("tokens before the query")
-            axes.set_ylim(-0.03, 1.05)
-        panels[0][0].set_ylabel("strict accuracy, mean and sd over runs")
-        handles = {
-            label: line for axes in panels[0] for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=7)
-        return save_figure(figure, results.directory / "figure-5cd-llm")
+    cells, quoted = _cells(results), _quoted(results)
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    count = len(PANELS) + len(models)
+    across = min(ACROSS, count)
+    figure, grid = pyplot.subplots(
+        ceil(count / across), across, figsize=(1.4 + 2.7 * across, 0.7 + 2.6 * ceil(count / across)),
+        sharex=True, sharey=True, squeeze=False,
+    )  # fmt: skip
+    panels = list(grid.flat)
+    sizes = sorted({row.size for row in [*cells, *quoted]})
+    for axes, (name, shown) in zip(panels, PANELS.items(), strict=False):
+        axes.set_title(name, fontsize=8)
+        for model, line in zip(shown, ("o-", "s--"), strict=False):
+            for task in ("one_hop_number", "one_hop_letter"):
+                here = [(row.size, row.mean, row.sd) for row in quoted if (row.model, row.task) == (model, task)]
+                _curve(axes, here, task, line, sizes)
+    for axes, model in zip(panels[len(PANELS) :], models, strict=False):
+        axes.set_title(f"{_breakable(model)} (measured)", fontsize=8)
+        for task in sorted({cell.task for cell in cells if cell.model == model}, reverse=True):
+            here = [cell for cell in cells if (cell.model, cell.task) == (model, task)]
+            points = [(cell.size, cell.accuracy.value, 0.0 if isnan(cell.sd) else cell.sd) for cell in here]
+            _curve(axes, points, task, "o-" if task.startswith("one_hop") else "^-.", sizes)
+            partial = [cell for cell in here if cell.accuracy.n < cell.planned]
+            if partial:
+                axes.plot([cell.size for cell in partial], [cell.accuracy.value for cell in partial], "x",
+                          color=NEUTRAL, markersize=9, label="partial result")  # fmt: skip
+    for axes in panels[:count]:
+        axes.set_xscale("log")
+        axes.set_xticks(_ticks(sizes), [str(size) for size in _ticks(sizes)])
+        axes.minorticks_off()
+        axes.set_ylim(-0.03, 1.05)
+    for axes in panels[count:]:
+        axes.set_visible(False)
+    figure.supxlabel("tokens before the query", fontsize=9)
+    figure.supylabel("strict accuracy, sd over runs", fontsize=9)
+    labels = {label: mark for axes in panels for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(labels.values(), labels.keys(), loc="outside right upper", fontsize=7)
+    return figure
 
 
-def draw_profile(results: Results) -> list[Path]:
+def _curve(axes: Axes, points: Sequence[Point], task: str, line: str, sizes: Sequence[int]) -> None:
+    """Accuracy on one task, and below it what a guess scores that does not look at the window."""
+    name = task.rsplit("_", 1)[1]
+    size, accuracy, deviation = zip(*points, strict=True)
+    axes.errorbar(size, accuracy, yerr=deviation, fmt=line, color=TASK[name], markersize=3.5, linewidth=1.3,
+                  elinewidth=0.8, label=_label(task) if line != "s--" else "_")  # fmt: skip
+    floor = floors(task, size[0])[0]
+    axes.plot(
+        [sizes[0], sizes[-1]],
+        [floor, floor],
+        ":",
+        color=TASK[name],
+        linewidth=0.9,
+        label=f"{_label(task)}: blind guess",
+    )
+
+
+def draw_profile(results: Mapping[str, Results]) -> Figure:
     """Accuracy against the distance of the answer, for each measured model: a row per task, a line per size.
 
     Where there are one-hop tasks they alone are shown: with several hops the answer's distance is not that of a hop.
     """
     from matplotlib import colormaps, pyplot
 
-    everything = results.read("profile", ProfileRow)
+    everything = [row for one in results.values() for row in one.rows("profile", Profile)]
     rows = [row for row in everything if row.task.startswith("one_hop")] or everything
-    tasks = sorted(dict.fromkeys(row.task for row in rows), key=_task_order)
+    tasks = sorted({row.task for row in rows}, reverse=True)
     models = list(dict.fromkeys(row.model for row in rows))
     sizes = sorted({row.size for row in rows})
-    colours = dict(zip(sizes, colormaps["viridis"]([i / len(sizes) for i in range(len(sizes))]), strict=True))
-    with style():
-        figure, panels = pyplot.subplots(
-            len(tasks),
-            len(models),
-            figsize=(1.0 + 3.2 * len(models), 0.6 + 2.6 * len(tasks)),
-            sharey=True,
-            squeeze=False,
-        )
-        for line, task in zip(panels, tasks, strict=True):
-            for axes, model in zip(line, models, strict=True):
-                for size in sizes:
-                    here = [
-                        r for r in rows if (r.model, r.task, r.size) == (model, task, size) and not isnan(r.accuracy)
-                    ]
-                    if here:
-                        x = [(row.near + row.far) / 2 for row in here]
-                        axes.plot(x, [row.accuracy for row in here], "o-", color=colours[size], markersize=2.5,
-                                  linewidth=1, label=str(size))  # fmt: skip
-                        axes.fill_between(x, [row.low for row in here], [row.high for row in here],
-                                          color=colours[size], alpha=0.12, linewidth=0)  # fmt: skip
-                axes.set_visible(axes.has_data())
-                axes.set_title(f"{model}\n{_title(task)}", fontsize=8)
-                axes.set_ylim(-0.03, 1.05)
-                axes.set_xlabel("distance of the answer (tokens)")
-            line[0].set_ylabel("strict accuracy (95 %)")
-        handles = {
-            label: line for axes in panels.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        ordered = sorted(handles, key=int)
-        figure.legend(
-            [handles[label] for label in ordered], ordered, loc="outside right upper", fontsize=7, title="size"
-        )
-        return save_figure(figure, results.directory / "profile-llm")
-
-
-def _curve(axes: Axes, rows: Sequence[TableRow], index: int) -> None:
-    quoted = rows[0].source == QUOTED
-    colour, mark = COLOURS[index % len(COLOURS)], MARKS[index % len(MARKS)]
-    axes.errorbar(
-        [row.size for row in rows], [row.mean for row in rows],
-        yerr=[0.0 if isnan(row.sd) else row.sd for row in rows], fmt=f"{'--' if quoted else '-'}{mark}",
-        color=colour, markerfacecolor="white" if quoted else colour, markersize=4, linewidth=1.0 if quoted else 1.6,
-        elinewidth=0.8, label=rows[0].model + (" (quoted)" if quoted else ""),
-    )  # fmt: skip
-    partial = [row for row in rows if row.samples < row.planned]
-    axes.plot([row.size for row in partial], [row.mean for row in partial], "x", color=colour, markersize=9,
-              label="partial result" if partial else "_")  # fmt: skip
-
-
-def _floor(axes: Axes, rows: Sequence[TableRow]) -> None:
-    """The two floors of guessing."""
-    floor = {row.size: row.floor for row in sorted(rows, key=lambda row: row.size)}
-    window = {row.size: row.window_floor for row in sorted(rows, key=lambda row: row.size)}
-    axes.plot(
-        list(floor), list(floor.values()), ":", color=NEUTRAL, linewidth=1.2, label="floor: a guess without a look"
+    colours = dict(zip(sizes, colormaps["viridis"]([0.95 * i / len(sizes) for i in range(len(sizes))]), strict=True))
+    figure, panels = pyplot.subplots(
+        len(tasks), len(models), figsize=(1.2 + 3.2 * len(models), 0.6 + 2.5 * len(tasks)), sharey=True, squeeze=False
     )
-    if not any(isnan(value) for value in window.values()):
-        axes.plot(list(window), list(window.values()), "-.", color=NEUTRAL, linewidth=0.8,
-                  label="floor: any token of the window")  # fmt: skip
+    for line, task in zip(panels, tasks, strict=True):
+        for axes, model in zip(line, models, strict=True):
+            for size in sizes:
+                here = [r for r in rows if (r.model, r.task, r.size) == (model, task, size) and r.accuracy.n]
+                x = [(row.near + row.far) / 2 for row in here]
+                axes.plot(x, [row.accuracy.value for row in here], "o-", color=colours[size], markersize=2.5,
+                          linewidth=1, label=str(size))  # fmt: skip
+                axes.fill_between(x, [row.accuracy.low for row in here], [row.accuracy.high for row in here],
+                                  color=colours[size], alpha=0.12, linewidth=0)  # fmt: skip
+            axes.set_title(f"{_breakable(model)}\n{title(task)}", fontsize=8)
+            axes.set_ylim(-0.03, 1.05)
+        line[0].set_ylabel("strict accuracy (95 %)")
+    for axes in panels[-1]:
+        axes.set_xlabel("distance of the answer (tokens)")
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside right upper", fontsize=7, title="size")
+    return figure
 
 
-def _task_order(task: str) -> tuple[bool, bool]:
-    return task.startswith("multi"), task.endswith("letter")
+def draw_table(results: Mapping[str, Results]) -> Figure:
+    """The table of the appendix: accuracy (standard deviation over runs) by size, quoted and measured."""
+    from matplotlib import pyplot
+    from matplotlib.transforms import Bbox
+
+    found = {
+        (row.size, f"{row.model}\n(quoted)", row.task): with_deviation(row.mean, row.sd) for row in _quoted(results)
+    } | {(row.size, row.model, row.task): with_deviation(row.accuracy.value, row.sd) for row in _cells(results)}
+    columns = list(dict.fromkeys((model, task) for _, model, task in found))
+    sizes = sorted({size for size, *_ in found})
+    figure, axes = pyplot.subplots(figsize=(0.6 + 1.05 * len(columns), 0.9 + 0.2 * len(sizes)))
+    axes.set_axis_off()
+    heads = [f"{_breakable(model)}\n{_label(task)}" for model, task in columns]
+    table = axes.table(
+        [[str(size), *(found.get((size, *column), "") for column in columns)] for size in sizes],
+        colLabels=["size", *heads],
+        colWidths=[0.5 / (0.5 + len(columns)), *[1 / (0.5 + len(columns))] * len(columns)],
+        cellLoc="right", colLoc="right", edges="horizontal", bbox=Bbox.from_bounds(0, 0, 1, 1),
+    )  # fmt: skip
+    table.auto_set_font_size(False)
+    table.set_fontsize(7)
+    lines = 1 + max(head.count("\n") for head in heads)
+    for (row, _), cell in table.get_celld().items():
+        cell.set_edgecolor("#bbbbbb")
+        cell.set_height(cell.get_height() * (0.8 * lines if row == 0 else 1))
+    axes.set_title("Chat models: strict accuracy (sd over runs)", fontsize=9)
+    return figure
 
 
-def _title(task: str) -> str:
-    kind, name = task.rsplit("_", 1)
-    return f"{name} task, {'one hop' if kind == 'one_hop' else 'one to four hops'}"
+def _cells(results: Mapping[str, Results]) -> list[Cell]:
+    return [cell for one in results.values() for cell in one.rows("cells", Cell)]
 
 
-def _ticks(axes: Axes, sizes: Sequence[int]) -> None:
+def _quoted(results: Mapping[str, Results]) -> list[Quoted]:
+    """The paper's numbers; every result holds the same ones."""
+    return next(iter(results.values())).rows("quoted", Quoted)
+
+
+def _label(task: str) -> str:
+    """The task in a legend."""
+    name = task.rsplit("_", 1)[1]
+    return name if task.startswith("one_hop") else f"{name}, 1-4 hops"
+
+
+def _breakable(model: str) -> str:
+    """The name of a model, on two lines if it is long; a dollar sign would start a formula."""
+    provider, slash, name = model.replace("$", r"\$").partition("/")
+    return f"{provider}/\n{name[-24:]}" if slash and len(model) > 18 else provider + slash + name
+
+
+def _ticks(sizes: Iterable[int]) -> list[int]:
+    """Sizes that are far enough apart to be read on a logarithmic axis."""
     kept: list[int] = []
-    for size in sorted(set(sizes)):
+    for size in sizes:
         if not kept or size >= 1.45 * kept[-1]:
             kept.append(size)
-    axes.set_xticks(kept, [str(size) for size in kept])
-    axes.minorticks_off()
+    return kept

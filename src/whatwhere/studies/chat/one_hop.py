@@ -1,32 +1,38 @@
-"""The one-hop number and letter tasks for chat models (Section 3.6; Appendix "Generalization on LLMs").
+"""The questions for chat models: one-hop number and letter tasks, and the prompts (Appendix "Generalization on LLMs").
 
 A sequence is a window of ``size`` tokens and one query, with spaces between them. In the number task the window holds
 letters and the query is an integer: the answer stands that many places to the left. In the letter task the window holds
 letter-digit pairs and the query is two letters: the answer is the only pair that begins with the second of them. There
 are 26 letters, so in a longer window the other letters repeat; just the queried one is unique. (The paper does not say
 how answers are placed; here every distance is asked for equally often.)
+
+Prompts are read from ``prompts.toml``: the paper's for one hop, ours for several. Nothing here needs inspect-ai.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import nan
 from string import ascii_lowercase
 
 import numpy as np
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.chat.tables import EXAMPLES
+from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.balance import balanced_cells
 
 TASKS = ("number", "letter")
-SIZES = (12, 16, 24, 32, 48, 64, 80, 100, 150, 200, 300)
-"""The paper's window sizes."""
-RUNS = (1, 2, 3, 4, 5)
-"""The paper's runs; a run's number is its seed."""
-EXAMPLES = 200
-"""Sequences per task, size and run. The paper does not say; its standard deviations fit 200 (binomial)."""
 DIGITS = "123456789"
+MULTI_HOP = {"number": NumberTask(), "letter": LetterTask(generator="decoy")}
+"""The tasks of several hops; here each pointer of a letter sequence has one target: the rule is always clear."""
+_INPUT = re.compile(r'Input: "([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,28 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
         WhatwhereError: there is no such task, or a number is out of range.
     """
     if task not in TASKS:
-        raise WhatwhereError(f"the one-hop task must be one of {', '.join(TASKS)}, and {task!r} arrived.")
-    for name, value, least in (("size", size, 1), ("seed", seed, 0), ("the number of examples", count, 1)):
+        raise WhatwhereError(f"expected a one-hop task of {', '.join(TASKS)}, got {task!r}.")
+    for name, value, least in (("size", size, 1), ("seed", seed, 0), ("count", count, 1)):
         if value < least:
-            raise WhatwhereError(f"{name} must be {least} or more, and {value} arrived.")
+            raise WhatwhereError(f"expected a {name} of {least} or more, got {value}.")
     rng = np.random.default_rng([seed, size, *task.encode()])
     return (_number if task == "number" else _letter)(rng, size, count)
+
+
+def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
+    """Sequences of the multi-hop tasks of Section 2.1 as text; longer ones have extra target tokens, as in Section 3.6.
+
+    Raises:
+        WhatwhereError: the size is below that of the task.
+    """
+    made = MULTI_HOP[task]
+    if size < made.length - 1:
+        raise WhatwhereError(f"expected a size of {made.length - 1} or more for several hops, got {size}.")
+    batch = made.sample(count, seed=seed, extra_target=size - (made.length - 1))
+    return [
+        Example(made.decode(tokens), made.decode(answer[None]), int(size - path[hops]))
+        for tokens, answer, path, hops in zip(batch.tokens, batch.answers, batch.paths, batch.hops, strict=True)
+    ]
 
 
 def _number(rng: np.random.Generator, size: int, count: int) -> list[Example]:
@@ -124,25 +146,58 @@ def solve(sequence: str) -> str:
     return sequence.split()[follow(sequence)[-1]]
 
 
-def window_chance(task: str, size: int) -> float:
-    """The expected accuracy of a uniform guess among the tokens of the window.
+def floors(task: str, size: int) -> tuple[float, float]:
+    """What guessing scores: without a look at the window, and uniformly among its tokens (NaN for several hops).
 
-    It hits the answer's place once in ``size``. Elsewhere it may still find the same letter in the number task (1/26);
-    in the letter task no other token can be right.
+    A guess that reads only the query has one letter of 26 in the number task; in the letter task the query gives the
+    letter, and one digit of 9 is left. A token of the window is the right place once in ``size``. Elsewhere it may
+    still be the same letter in the number task (1/26); in the letter task no other token can be right.
+
+    Args:
+        task: such as ``one_hop_number``.
+        size: tokens of the window.
     """
-    elsewhere = 1 / len(ascii_lowercase) if task == "number" else 0.0
-    return 1 / size + (1 - 1 / size) * elsewhere
-
-
-def blind_chance(task: str) -> float:
-    """The expected accuracy of a guess that reads the query but not the window: the floor at any size.
-
-    One letter of 26 in the number task; in the letter task the query gives the letter, and one digit of 9 is left.
-    """
-    return 1 / len(ascii_lowercase) if task == "number" else 1 / len(DIGITS)
+    kind, name = task.rsplit("_", 1)
+    if kind != "one_hop":
+        return 1 / len(MULTI_HOP[name].answer_ids), nan
+    letter = 1 / len(ascii_lowercase)
+    return (letter, 1 / size + (1 - 1 / size) * letter) if name == "number" else (1 / len(DIGITS), 1 / size)
 
 
 def digest(examples: Sequence[Example]) -> str:
     """A name for a set of sequences, so that results on other sequences are not taken for the same measurement."""
     text = "\n".join(f"{example.sequence} -> {example.answer}" for example in examples)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def _prompts() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files("whatwhere.studies.chat").joinpath("prompts.toml").read_text(encoding="utf-8"))
+
+
+def prompt(task: str, sequence: str) -> str:
+    """The prompt for one sequence.
+
+    Args:
+        task: such as ``one_hop_number`` (the paper's words) or ``multi_hop_number`` (ours).
+        sequence: tokens with spaces between them; the query is the last.
+    """
+    kind, name = task.rsplit("_", 1)
+    return _prompts()[kind][name].replace("{sequence}", sequence)
+
+
+def sequences_in(text: str) -> list[str]:
+    """Every sequence that a prompt gives as input, in order; the last is the one that is asked for."""
+    return _INPUT.findall(text)
+
+
+def asked_sequence(text: str) -> str:
+    """The sequence that a prompt asks about, for models that read sequences and no prose.
+
+    Raises:
+        WhatwhereError: there is none.
+    """
+    found = sequences_in(text)
+    if not found:
+        raise WhatwhereError(f'expected a prompt with a line such as Input: "a b 2", got {text[:80]!r}.')
+    return found[-1]

@@ -2,116 +2,149 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.chat.extraction import TOKENS
-from whatwhere.studies.chat.one_hop import EXAMPLES, RUNS, SIZES, one_hop_examples
-from whatwhere.studies.chat.prompts import prompt
-from whatwhere.studies.chat.providers import Provider
+from whatwhere.store.manifest import fingerprint
+from whatwhere.studies.chat.logs import Block, read_logs
+from whatwhere.studies.chat.one_hop import MULTI_HOP, prompt
+from whatwhere.studies.chat.providers import PAPER, Provider
+from whatwhere.studies.chat.tables import ChatSettings
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Cost
+from whatwhere.studies.subject import TRAINED
 
-QUICK = {"sizes": (16, 32, 100), "runs": (1,), "examples": 40}
-"""A quick look: 240 calls of a model instead of 22,000."""
-MAX_TOKENS = 32
-"""Room for an answer with a few words around it; what is cut off counts as no answer."""
 ANSWER_TOKENS = 4
 """Output tokens of a reply, for the estimate: an answer is one to three, and the end of the message is one."""
-
-
-@dataclass(frozen=True, order=True)
-class Cell:
-    """One inspect-ai task: one size in one run."""
-
-    task: str
-    size: int
-    run: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """All that decides what one model is asked, and how; a plan's results can be told from those of another."""
-
-    provider: Provider
-    tasks: tuple[str, ...] = ("one_hop_letter", "one_hop_number")
-    sizes: tuple[int, ...] = SIZES
-    runs: tuple[int, ...] = RUNS
-    examples: int = EXAMPLES
-    model_args: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int = MAX_TOKENS
-    temperature: float = 0.0
-    """Greedy by default; inspect-ai leaves it out where a provider does not take it."""
-    reasoning: str | None = None
-    """The effort asked for; None leaves the choice to the provider."""
-
-    def __post_init__(self) -> None:
-        for what, values, known in (
-            ("tasks", self.tasks, TOKENS),
-            ("sizes", self.sizes, None),
-            ("runs", self.runs, None),
-        ):
-            if not values or len(set(values)) < len(values):
-                raise WhatwhereError(f"{what} must be a list without repetitions, and {values} arrived.")
-            if known is not None and (unknown := [value for value in values if value not in known]):
-                raise WhatwhereError(f"the tasks are {', '.join(known)}, and {unknown[0]!r} arrived.")
-        for what, value in (("sizes", min(self.sizes)), ("runs", min(self.runs)), ("examples", self.examples),
-                            ("max_tokens", self.max_tokens)):  # fmt: skip
-            if value < 1:
-                raise WhatwhereError(f"{what} must be 1 or more, and {value} arrived.")
-
-    @property
-    def cells(self) -> list[Cell]:
-        """Every cell; runs outermost, so that an interrupted measurement has whole runs."""
-        return [Cell(task, size, run) for run in self.runs for size in self.sizes for task in self.tasks]
-
-    @property
-    def calls(self) -> int:
-        """Questions in all."""
-        return len(self.cells) * self.examples
-
-    def settings(self) -> dict[str, Any]:
-        """What must be the same for results to belong together; sizes and runs may be added later."""
-        return {
-            "model": self.provider.model,
-            "base_url": self.provider.url,
-            "model_args": dict(self.model_args),
-            "examples": self.examples,
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "reasoning": self.reasoning,
-        }
+BASE_SIZE = 16
+"""Where the paper's screening asks whether a model can do the task at all."""
+LONG = 100
+"""From this size on the screening asks for single-token replies."""
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What a plan will take, before a token is spent. Tokens are estimated within some 20 %; see docs/llm.md."""
+class Plan:
+    """All that decides what one model is asked."""
 
-    calls: int
-    input_tokens: int
-    output_tokens: int
+    provider: Provider
+    tasks: tuple[str, ...]
+    arguments: Mapping[str, Any]
+    """Of the provider; environment variables by their names."""
+    settings: ChatSettings
 
-    def dollars(self, price: tuple[float, float]) -> float:
-        """The cost at some price: dollars for a million input and a million output tokens."""
-        return (self.input_tokens * price[0] + self.output_tokens * price[1]) / 1e6
+    @property
+    def blocks(self) -> list[Block]:
+        """Every block; runs outermost, so that an interrupted measurement has whole runs."""
+        settings = self.settings
+        return [
+            Block(task, size, run)
+            for run in settings.runs
+            for size in settings.sizes
+            for task in self.tasks
+            if size >= smallest(task)
+        ]
+
+    @property
+    def screening(self) -> list[Block]:
+        """What decides the screening: letters at the base size, and the shortest long size, in one run."""
+        long = sorted(size for size in self.settings.sizes if size >= LONG)[:1]
+        return [
+            block
+            for block in self.blocks
+            if block.run == min(self.settings.runs)
+            and ((block.task, block.size) == ("one_hop_letter", BASE_SIZE) or block.size in long)
+        ]
+
+    @property
+    def effort(self) -> str | None:
+        """The reasoning effort that is asked for."""
+        return self.provider.effort(self.settings.reasoning)
+
+    @property
+    def folder(self) -> str:
+        """Of its logs: replies belong together if all but sizes, runs and tasks is the same; these may grow."""
+        settings = self.settings
+        return fingerprint(
+            [self.provider.model, self.provider.url, self.arguments, self.effort, settings.examples,
+             settings.temperature, settings.max_tokens]
+        )  # fmt: skip
 
 
-def estimate(plan: Plan, answered: Mapping[Cell, int]) -> Estimate:
-    """Counts what is left to ask.
+def make_plan(model: str, settings: ChatSettings) -> Plan:
+    """The plan for a model; by default a model of ours is asked the task that it was trained on.
 
-    Args:
-        plan: what to ask.
-        answered: how many questions of a cell have their answer already.
+    Raises:
+        WhatwhereError: a model argument is not KEY=VALUE, or every size is too small.
     """
-    left = {cell: plan.examples - answered.get(cell, 0) for cell in plan.cells}
+    provider = Provider(model, settings.base_url)
+    tasks = settings.task_names
+    if tasks is None and provider.name == "whatwhere":
+        tasks = (f"multi_hop_{TRAINED.open(provider.rest).item.task.name}",)
+    plan = Plan(provider, tasks or ("one_hop_letter", "one_hop_number"), _arguments(settings.model_args), settings)
+    if not plan.blocks:
+        least = min(map(smallest, plan.tasks))
+        raise WhatwhereError(f"expected a size of {least} or more for {plan.tasks[0]}, got {max(settings.sizes)}.")
+    return plan
+
+
+def smallest(task: str) -> int:
+    """The smallest window that a task has."""
+    kind, name = task.rsplit("_", 1)
+    return 1 if kind == "one_hop" else MULTI_HOP[name].length - 1
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """KEY=VALUE words; values that are JSON (numbers, booleans, objects) are read as such."""
+    made: dict[str, Any] = {}
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise WhatwhereError(f"expected model arguments with closed quotes, got {text!r:.80}.") from error
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise WhatwhereError(f"expected model arguments as KEY=VALUE, such as noise=0.1, got {word!r:.80}.")
+        try:
+            made[name] = json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            made[name] = value
+    return made
+
+
+def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:
+    """What is left to ask, before a token is spent. Tokens are estimated within some 20 % (docs/chat.md)."""
+    if isinstance(subject, Path) or subject == PAPER:
+        return Cost(f"{subject}: nothing is asked, its numbers are there", {"calls": 0}, paid=False)
+    plan = make_plan(subject, settings)
+    logs = [] if results.manifest is None else read_logs([results.directory / "logs" / plan.folder])
+    there = {log.block: len(log.samples) for log in logs}
+    left = {block: max(0, settings.examples - there.get(block, 0)) for block in plan.blocks}
     calls = sum(left.values())
-    tokens = sum(count * prompt_tokens(cell) for cell, count in left.items() if count)
-    return Estimate(calls, tokens, calls * ANSWER_TOKENS)
+    done = len(plan.blocks) * settings.examples - calls
+    read = sum(count * prompt_tokens(block) for block, count in left.items())
+    written = calls * ANSWER_TOKENS
+    text = (
+        f"{subject}: {calls:,} calls{f' ({done:,} answered already)' if done else ''}, about {read:,} input and "
+        f"{written:,} output tokens"
+    )
+    numbers: dict[str, float] = {"calls": calls, "input_tokens": read, "output_tokens": written}
+    if settings.input_price is not None and settings.output_price is not None:
+        numbers["dollars"] = (read * settings.input_price + written * settings.output_price) / 1e6
+        text += f", about ${numbers['dollars']:,.2f}"
+    elif plan.provider.paid:
+        text += "; --input-price and --output-price (dollars per million tokens) give the cost"
+    if plan.effort not in (None, "none"):
+        text += f"; reasoning effort {plan.effort}: the paper measured with reasoning off"
+    return Cost(text, numbers, paid=plan.provider.paid and calls > 0)
 
 
-def prompt_tokens(cell: Cell) -> int:
-    """About how many tokens a prompt of a cell has; each word, mark, digit group and letter group counts as one."""
-    kind, name = cell.task.rsplit("_", 1)
-    example = one_hop_examples(name, cell.size, 0, 1)[0]
-    return len(re.findall(r"[A-Za-z]+|\d+|[^\w\s]", prompt(kind, name, example.sequence)))
+def prompt_tokens(block: Block) -> int:
+    """About how many tokens a prompt has: each word, mark, digit group and letter group counts as one."""
+    words = len(re.findall(r"[A-Za-z]+|\d+|[^\w\s]", prompt(block.task, "")))
+    return words + block.size * (2 if block.task.endswith("letter") else 1) + 1

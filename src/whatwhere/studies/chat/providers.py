@@ -1,36 +1,71 @@
-"""What is known of a model before it is asked: who serves it, whether calls cost money, how reasoning is switched off.
-
-Keys come from the environment alone. They are refused as arguments and in URLs, because both are kept with the results,
-and whatever a server echoes of them is struck out of the logs (:func:`strike_out`).
-"""
+"""What is known of a model before it is asked: who serves it, whether calls cost money, how reasoning goes off."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.store.storage import read_text, write_text
+from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, without
+from whatwhere.studies.subject import TRAINED, Opened
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
+PAPER = "paper"
+"""Stands for the models of the paper's own table: quoted, not asked."""
 OFFLINE = ("reference", "whatwhere", "mockllm")
 """Providers that compute their answers within this process, and know nothing of reasoning."""
 LOCAL = (*OFFLINE, "hf", "ollama", "vllm", "sglang", "llama-cpp-python", "nnterp", "transformer_lens")
 """Providers whose models run on the user's own machine."""
 SWITCHABLE = ("openai", "anthropic", "google", "openrouter", "grok")
 """Providers that inspect-ai knows how to ask for no reasoning; not every model of theirs obeys."""
-STRUCK_OUT = "[key]"
-_SECRET_NAME = re.compile(r"(?:^|_)(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
+
+
+@dataclass(frozen=True)
+class _ChatModel:
+    """A chat model by name, the models of the paper, or logs that inspect-ai left."""
+
+    argument: str = "model"
+    help: str = (
+        "PROVIDER/NAME as inspect-ai names it (openai/gpt-5.4, hf/PATH), reference/counter, whatwhere/letter; paper "
+        "for the paper's own numbers; or a directory with inspect-ai logs."
+    )
+    part: Literal["once"] = "once"
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Checks the name (``paper`` if there is none); a model is asked when it is measured.
+
+        The item is a ``Path`` for a directory of logs, and the name otherwise.
+        """
+        name = PAPER if source is None else str(source)
+        if step is not None:
+            raise WhatwhereError(
+                f"expected no step for a chat model, got {step}; use --model-args step={step} for a run."
+            )
+        if name == PAPER:
+            return Opened(PAPER, PAPER, {"model": PAPER}, Path())
+        if next(Path(name).rglob("*.eval"), None) is not None:
+            from whatwhere.store.manifest import fingerprint
+            from whatwhere.studies.chat.logs import read_logs
+
+            held = [(log.model, log.block, log.sequences, len(log.samples)) for log in read_logs([Path(name)])]
+            return Opened(Path(name), name, {"logs": fingerprint(held)}, Path(name))
+        provider = Provider(name)
+        inputs = {"model": name}
+        if provider.name == "whatwhere":
+            inputs["weights"] = TRAINED.open(provider.rest).inputs["model"]
+        return Opened(name, name, inputs, Path("chat-" + re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")))
+
+
+CHAT_MODEL = _ChatModel()
 
 
 @dataclass(frozen=True)
@@ -46,27 +81,21 @@ class Provider:
     base_url: str | None = None
 
     def __post_init__(self) -> None:
-        if "/" not in self.model.strip("/"):
+        if "/" not in self.model.strip("/") or not self.name:
             raise WhatwhereError(
-                f"a model is named PROVIDER/NAME, such as openai/gpt-5.4, hf/some/model or reference/perfect, and "
-                f"{self.model!r} arrived."
+                "expected a model as PROVIDER/NAME, such as openai/gpt-5.4, hf/some/model or reference/perfect, or a "
+                f"directory with inspect-ai logs, got {self.model!r}."
             )
-        if self.base_url is not None:
-            parts = urlsplit(self.base_url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise WhatwhereError(
-                    f"a base URL such as http://127.0.0.1:8080/v1 was expected; {parts.path!r} arrived."
-                )
-            if parts.username or parts.password or parts.query:
-                raise WhatwhereError(
-                    "the base URL carries a user, a password or a query, and it is kept with the results. Put the key "
-                    "into the environment variable of the provider."
-                )
 
     @property
     def name(self) -> str:
         """The provider."""
         return self.model.split("/")[0]
+
+    @property
+    def rest(self) -> str:
+        """The model, as the provider names it."""
+        return self.model.partition("/")[2]
 
     @property
     def url(self) -> str | None:
@@ -93,10 +122,11 @@ class Provider:
         """Whether calls may cost money: always, unless the model is known to run locally."""
         return not (self.name in LOCAL or self.on_this_machine)
 
-    @property
-    def reasoning(self) -> str | None:
-        """The effort to ask for: ``none`` where inspect-ai can say so, nothing where it cannot."""
-        return "none" if self.name in SWITCHABLE else None
+    def effort(self, chosen: str | None) -> str | None:
+        """The reasoning effort to ask for: by default ``none`` where inspect-ai can say so, nothing where it cannot."""
+        if chosen is None:
+            return "none" if self.name in SWITCHABLE else None
+        return None if chosen == "default" else chosen
 
     @property
     def greedy_by_argument(self) -> bool:
@@ -113,12 +143,7 @@ class Provider:
         Raises:
             WhatwhereError: a key is missing or was given as an argument, or the provider refuses the rest.
         """
-        for argument, value in arguments.items():
-            if _SECRET_NAME.search(argument) or str(value) in secrets():
-                raise WhatwhereError(
-                    f"the model argument {argument!r} looks like a key, and arguments are kept with the results. Put "
-                    "it into the environment variable of the provider, such as OPENAI_API_KEY."
-                )
+        check_arguments(arguments)
         try:
             from inspect_ai._util.error import PrerequisiteError
             from inspect_ai.model import get_model
@@ -126,51 +151,37 @@ class Provider:
             import whatwhere.studies.chat.registry  # noqa: F401 (makes our own providers known)
         except ImportError as error:
             raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
-        extra: dict[str, Any] = {"do_sample": not greedy} if self.greedy_by_argument else {}
+        shown: dict[str, Any] = {**({"do_sample": not greedy} if self.greedy_by_argument else {}), **arguments}
+        given = from_environment(shown)
         if self.name == "openai-api" and self.on_this_machine and not os.environ.get(f"{self._service}_API_KEY"):
-            extra["api_key"] = "none"  # a server on this machine wants none, but inspect-ai wants one of it
+            given["api_key"] = "none"  # a server on this machine wants none, but inspect-ai wants one of it
         try:
-            return get_model(self.model, base_url=self.url, memoize=False, **{**extra, **arguments})
+            model = get_model(self.model, base_url=self.url, memoize=False, **given)
         except WhatwhereError:
             raise
         except PrerequisiteError as error:
-            said = " ".join(_MARKUP.sub("", str(error.message)).removeprefix("ERROR: ").split())
-            raise WhatwhereError(f"{self.model} cannot be asked: {said}") from error
+            message = " ".join(_MARKUP.sub("", str(error.message)).removeprefix("ERROR: ").split())
+            raise WhatwhereError(f"{self.model} cannot be asked: {message}") from error
         except (ValueError, TypeError, OSError, ImportError) as error:
-            raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets())}") from error
+            raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets(given))}") from error
+        model.model_args = shown  # what its logs keep: variables by their names
+        return model
 
 
-def secrets() -> list[str]:
-    """The values of environment variables that are named as keys are, longest first."""
-    found = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= 8}
-    return sorted(found, key=len, reverse=True)
+def check_url(url: str) -> None:
+    """Refuses an address that is none, or that carries a key: it is kept with the results.
 
-
-def without(text: str, keys: Sequence[str]) -> str:
-    """A text with every key struck out."""
-    for key in keys:
-        text = text.replace(key, STRUCK_OUT)
-    return text
-
-
-def strike_out(files: Iterable[Path], keys: Sequence[str]) -> list[Path]:
-    """Strikes keys out of inspect-ai logs and the lists it keeps of them: a server may echo a key in what it says.
-
-    Returns:
-        The files that held one.
+    Raises:
+        WhatwhereError: see above.
     """
-    from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
-
-    changed = []
-    for path in files if keys else ():
-        log = path.suffix == ".eval"
-        text = read_eval_log(str(path)).model_dump_json() if log else read_text(path, "a list of logs")
-        clean = without(text, [json.dumps(key)[1:-1] for key in keys])
-        if clean == text:
-            continue
-        if log:
-            write_eval_log(EvalLog.model_validate_json(clean), str(path))
-        else:
-            write_text(path, clean)
-        changed.append(path)
-    return changed
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half a bracket
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WhatwhereError("expected a base URL such as http://127.0.0.1:8080/v1, got something else.")
+    if parts.username or parts.password or parts.query:
+        raise WhatwhereError(
+            "expected a base URL without a user, a password or a query, because it is kept with the results, got one; "
+            "put the key into the environment variable of the provider."
+        )

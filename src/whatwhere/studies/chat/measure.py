@@ -1,0 +1,182 @@
+"""Asks a model everything that is wanted and that no log has yet, then tabulates the logs.
+
+The results keep inspect-ai's logs in ``logs/``, one per task, size and run, which ``inspect view`` opens. Each reply is
+written to its log when it comes. After an interrupt, a crash or kill -9 the next call asks only for what has no reply:
+what was under way is all that is lost. Retries, rate limits and concurrency are inspect-ai's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.studies.chat import tabulation
+from whatwhere.studies.chat.logs import Block, Logged, read_logs
+from whatwhere.studies.chat.plan import Plan, make_plan
+from whatwhere.studies.chat.providers import PAPER
+from whatwhere.studies.chat.redaction import from_environment, secrets, strike_out, without
+from whatwhere.studies.chat.tables import ChatSettings
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+LOGS = "logs"
+"""The folder of the logs, beside the tables."""
+
+
+def measure(subject: str | Path, settings: ChatSettings, results: Results, progress: Progress) -> None:
+    """Asks what is missing, and writes the tables.
+
+    Args:
+        subject: the name of a model, ``paper``, or a directory with logs, which are only tabulated.
+        settings: what to ask, and how.
+        results: where the tables and logs go.
+        progress: told after each reply.
+
+    Raises:
+        WhatwhereError: the model cannot be asked, or some questions have no reply; replies so far are in the tables.
+        KeyboardInterrupt: it was interrupted; replies so far are kept.
+    """
+    results.write("quoted", tabulation.quoted())
+    if subject == PAPER:
+        results.write("cells", [])
+        return
+    if isinstance(subject, Path):
+        strike_out(subject)
+        _tabulate(results, read_logs([subject]), f"below {subject}")
+        return
+    plan = make_plan(subject, settings)
+    with _log_folder(plan, results) as folder:
+        asked = _ask(plan, folder, progress)
+        logs = [log for log in read_logs([folder]) if log.block in asked]
+    missing = len(asked) * settings.examples - sum(len(log.samples) for log in logs)
+    error = next((log.error for log in logs if log.error), None) or "no error was given."
+    if any(log.samples for log in logs):
+        _tabulate(results, logs, subject)
+    if missing:
+        raise WhatwhereError(
+            f"expected {len(asked) * settings.examples} replies of {subject}, got {missing} less: "
+            f"{without(error, secrets())} The same command asks for the missing ones again."
+        )
+
+
+def _tabulate(results: Results, logs: Sequence[Logged], where: str) -> None:
+    if not any(log.samples for log in logs):
+        raise WhatwhereError(
+            f"expected logs with replies to the benchmark {where}, got none. "
+            "Make some with: whatwhere chat reference/counter --quick"
+        )
+    results.write("cells", tabulation.cells(logs))
+    results.write("profile", tabulation.profile(logs))
+    results.write("screening", tabulation.screening(logs))
+    results.write("samples", [sample for log in logs for sample in log.samples])
+
+
+@contextmanager
+def _log_folder(plan: Plan, results: Results) -> Iterator[Path]:
+    """The folder of a plan's logs; results in memory have a passing one, but replies that cost money are kept."""
+    if results.manifest is not None:
+        yield results.directory / LOGS / plan.folder
+        return
+    if plan.provider.paid:
+        raise WhatwhereError(
+            f"expected a directory for the replies of {plan.provider.model}, which cost money, got none; give out=DIR."
+        )
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
+    """Asks all blocks, or those of the screening if the model fails it; gives the blocks that were asked."""
+    settings = plan.settings
+    model = plan.provider.open(plan.arguments, greedy=settings.temperature == 0)
+    arguments = from_environment(plan.arguments)
+    strike_out(folder, arguments)  # a process that was killed could not do it
+    try:
+        if settings.screen and (first := plan.screening):
+            _ask_blocks(plan, model, first, folder, progress)
+            logs = read_logs([folder])
+            failed = any(row.status == "screened out" for row in tabulation.screening(logs))
+            if failed or _replies(logs, first) < len(first) * settings.examples:
+                return first
+        _ask_blocks(plan, model, plan.blocks, folder, progress)
+    finally:
+        strike_out(folder, arguments)
+    return plan.blocks
+
+
+def _replies(logs: Sequence[Logged], blocks: Sequence[Block]) -> int:
+    return sum(len(log.samples) for log in logs if log.block in blocks)
+
+
+def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path, progress: Progress) -> None:
+    try:
+        from inspect_ai import eval_set
+
+        from whatwhere.studies.chat.registry import TASKS
+    except ImportError as error:
+        raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
+    settings = plan.settings
+    done, wanted = _replies(read_logs([folder]), blocks), len(blocks) * settings.examples
+    if done == wanted:
+        return
+    with _observed(progress, f"asking {plan.provider.model}", done, wanted), redirect_stdout(sys.stderr):
+        eval_set(
+            [
+                TASKS[block.task](block.size, block.run, examples=settings.examples, max_tokens=settings.max_tokens)
+                for block in blocks
+            ],
+            log_dir=str(folder),
+            model=model,
+            display="none",
+            log_level="error",
+            ctl_server=False,
+            log_dir_allow_dirty=True,  # other sizes and runs of the same plan
+            log_buffer=1,  # a reply is on disk once it is scored
+            log_realtime=False,
+            log_refusals=False,
+            fail_on_error=True,  # a log with a failed question is not complete, and is taken up again
+            continue_on_fail=True,  # but the other questions of the task are asked first
+            retry_attempts=1,
+            max_tasks=2,
+            max_retries=settings.max_retries,
+            attempt_timeout=settings.timeout,
+            **_generation(plan),
+        )
+
+
+def _generation(plan: Plan) -> dict[str, Any]:
+    temperature = plan.settings.temperature
+    settings = {
+        "temperature": None if plan.provider.greedy_by_argument and temperature == 0 else temperature,
+        "reasoning_effort": plan.effort,
+        "max_connections": plan.settings.connections,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+@contextmanager
+def _observed(progress: Progress, what: str, done: int, wanted: int) -> Iterator[None]:
+    """Counts replies as they are scored."""
+    from whatwhere.studies.chat import registry
+
+    count = done
+
+    def scored() -> None:
+        nonlocal count
+        count += 1
+        progress(what, count, wanted)
+
+    progress(what, done, wanted)
+    registry.observers.append(scored)
+    try:
+        yield
+    finally:
+        registry.observers.remove(scored)

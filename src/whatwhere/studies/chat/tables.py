@@ -1,0 +1,179 @@
+"""Settings and tables of the study.
+
+Accuracy is strict (the reply is just the answer, as in the paper); the lenient reading stands beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.chat.extraction import TOKENS
+from whatwhere.studies.chat.providers import check_url
+
+SIZES = (12, 16, 24, 32, 48, 64, 80, 100, 150, 200, 300)
+"""The paper's window sizes."""
+RUNS = (1, 2, 3, 4, 5)
+"""The paper's runs; a run's number is its seed."""
+EXAMPLES = 200
+"""Sequences per task, size and run. The paper does not say; its standard deviations fit 200 (binomial)."""
+MAX_TOKENS = 32
+"""Room for an answer with a few words around it; what is cut off counts as no answer."""
+QUICK = {"sizes": (16, 32, 100), "runs": (1,), "examples": 40}
+"""A quick look: 240 calls of a model instead of 22,000."""
+EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+_LARGEST = {"sizes": 10_000, "runs": 2**31, "examples": 100_000, "max_tokens": 1_000_000, "connections": 1000}
+_NOT_DECISIVE = ("quick", "connections", "max_retries", "timeout", "input_price", "output_price")
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """What a model is asked, and how."""
+
+    quick: Annotated[bool, "Sizes 16, 32 and 100, one run, 40 examples: 240 calls."] = False
+    sizes: Annotated[tuple[int, ...], "Window sizes: tokens before the query."] = SIZES
+    runs: Annotated[tuple[int, ...], "Runs; the number of a run is its seed."] = RUNS
+    examples: Annotated[int, "Sequences per task, size and run."] = EXAMPLES
+    tasks: Annotated[str | None, f"With commas, from {', '.join(TOKENS)}; the one-hop tasks by default."] = None
+    base_url: Annotated[str | None, "Where the model is served, if not at the provider's own address."] = None
+    model_args: Annotated[
+        str, "KEY=VALUE for the provider, with spaces between; $NAME is read from the environment."
+    ] = ""
+    reasoning: Annotated[str | None, "Effort to ask for; none where it can be switched off, 'default' leaves it."] = (
+        None
+    )
+    temperature: Annotated[float, "Of sampling; 0 is greedy."] = 0.0
+    max_tokens: Annotated[int, "Room for a reply; what is cut off is no answer."] = MAX_TOKENS
+    screen: Annotated[bool, "Ask first what the paper's screening needs, and stop if the model fails."] = False
+    connections: Annotated[int | None, "Requests at a time; inspect-ai finds it out by default."] = None
+    max_retries: Annotated[int, "Of one request that fails in a way that may pass."] = 12
+    timeout: Annotated[int, "Seconds for one attempt."] = 120
+    input_price: Annotated[float | None, "Dollars per million input tokens, for the estimate."] = None
+    output_price: Annotated[float | None, "Dollars per million output tokens, for the estimate."] = None
+
+    def __post_init__(self) -> None:
+        if self.quick:
+            for name, value in QUICK.items():
+                if getattr(self, name) == getattr(ChatSettings, name):
+                    object.__setattr__(self, name, value)
+        for name in ("sizes", "runs"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise WhatwhereError(
+                    f"expected {name} without repetitions, got {', '.join(map(str, values)) or 'none'}."
+                )
+        for name in ("sizes", "runs", "examples", "max_tokens", "connections", "timeout"):
+            value = getattr(self, name)
+            for one in value if isinstance(value, tuple) else () if value is None else (value,):
+                if not 1 <= one <= _LARGEST.get(name, 86_400):
+                    raise WhatwhereError(f"expected {name} from 1 to {_LARGEST.get(name, 86_400):,}, got {one}.")
+        for name in ("temperature", "max_retries", "input_price", "output_price"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise WhatwhereError(f"expected {name} of 0 or more, got {value}.")
+        if self.reasoning is not None and self.reasoning not in EFFORTS:
+            raise WhatwhereError(f"expected a reasoning effort of {', '.join(EFFORTS)}, got {self.reasoning!r}.")
+        if unknown := [task for task in self.task_names or () if task not in TOKENS]:
+            raise WhatwhereError(f"expected tasks of {', '.join(TOKENS)}, got {unknown[0]!r}.")
+        if self.base_url is not None:
+            check_url(self.base_url)
+
+    @property
+    def task_names(self) -> tuple[str, ...] | None:
+        """The tasks that were chosen."""
+        return None if self.tasks is None else tuple(dict.fromkeys(self.tasks.split(",")))
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides the results; how fast the model is asked, and at what price, does not."""
+        return {name: value for name, value in asdict(self).items() if name not in _NOT_DECISIVE}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One model, task and size."""
+
+    model: str
+    task: str
+    size: int
+    runs: int
+    planned: int
+    """Questions in these runs; more than ``accuracy_n`` marks a partial result."""
+    accuracy: Estimate
+    """Strict, over all replies."""
+    sd: float
+    """Standard deviation of the accuracy over runs (n - 1 in the denominator); NaN for a single run."""
+    lenient: float
+    no_answer: float
+    """Share of replies that hold no answer by the strict rule; the rest to 1 is wrong answers."""
+    reasoned: float
+    """Share of replies that came after reasoning."""
+    output_tokens: float
+    """Mean per reply; NaN where the provider does not say."""
+    floor: float
+    """What a guess scores that does not look at the window."""
+    window_floor: float
+    """What a uniform guess among the window's tokens scores; NaN for several hops."""
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A cell of the paper's table (Appendix "Generalization on LLMs"), as printed; size 150 is not in it."""
+
+    model: str
+    task: str
+    size: int
+    mean: float
+    sd: float
+    """Both over 5 runs."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Accuracy at some distances of the answer from the query, over all runs."""
+
+    model: str
+    task: str
+    size: int
+    near: int
+    far: int
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Whether a model passes the paper's two criteria, and why not."""
+
+    model: str
+    status: str
+    """``passed``, ``screened out`` or ``not measured``."""
+    why: str
+    letter: Estimate
+    """Strict letter accuracy at size 16."""
+    single_token: Estimate
+    """Share of one-word replies at sizes from 100 on."""
+    reasoned: float
+    """Share of replies, at these sizes, that came after reasoning."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One question and what became of it. Tokens are None where the provider does not say."""
+
+    model: str
+    task: str
+    size: int
+    run: int
+    number: int
+    distance: int
+    """How many places to the left of the query the answer stands."""
+    strict: str
+    """``right``, ``wrong`` or ``no answer``."""
+    lenient: str
+    single_token: bool
+    reasoned: bool
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    reply: str
+    """Its first characters."""
