@@ -18,7 +18,7 @@ from whatwhere.theory.robustness import FIGURE_LENGTH
 
 LENGTHS = (*range(2, 151), 850)
 """Past 146 tokens Retrieval has no margin at 0.0027; 850 is the longest input of the paper's experiments."""
-INDEX_LENGTHS, RETRIEVAL_LENGTHS = (5, 10, 17, 25, 50, 100), (5, 10, 17, 30, 50, 100, 146)
+TEMPERATURE_LENGTHS = (5, 10, 17, 30, 50, 100, 146)
 PICTURED = 3
 """The integer whose query is shown at several distances."""
 DRAWN_INTEGERS = 8
@@ -57,7 +57,7 @@ def temperature_rows() -> list[Temperature]:
 
 def _index_temperatures() -> Iterator[Temperature]:
     for theta in INDEX_ANGLES:
-        for n in INDEX_LENGTHS:
+        for n in TEMPERATURE_LENGTHS:
             least = temperature.index_minimum_beta(n, theta, INTEGERS)
             yield _temperature("index", "in range", theta, n, least, temperature.index_sufficient_beta(n, theta))
         raw = temperature.index_minimum_beta_on_task_inputs(theta)
@@ -66,14 +66,14 @@ def _index_temperatures() -> Iterator[Temperature]:
 
 def _retrieval_temperatures() -> Iterator[Temperature]:
     for theta in RETRIEVAL_ANGLES:
-        for n in RETRIEVAL_LENGTHS:
+        for n in TEMPERATURE_LENGTHS:
             least = temperature.retrieval_minimum_beta(n, theta)
             enough = temperature.retrieval_sufficient_beta(n, theta)
             yield _temperature("retrieval", "pointing queries", theta, n, least, enough)
         itself = temperature.retrieval_self_minimum_beta(LENGTH, theta)
-        yield _temperature("retrieval", "queries that seek themselves", theta, LENGTH, itself)
+        yield _temperature("retrieval", "self queries", theta, LENGTH, itself)
         tie = temperature.retrieval_tie_beta(LENGTH, theta)
-        yield _temperature("retrieval", "shared left letters (E4)", theta, LENGTH, tie)
+        yield _temperature("retrieval", "shared left letter", theta, LENGTH, tie)
 
 
 def _temperature(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
 from whatwhere.studies.theorems.curves import PICTURED
@@ -48,9 +46,11 @@ def draw_discrepancy(results: Mapping[str, Results]) -> Figure:
     figure, panels = pyplot.subplots(1, 2, figsize=(11.0, 5.0))
     for axes in panels:
         for head, theta, column, colour, line, width, label in CURVES:
-            rows = frame.query("head == @head and theta == @theta")
+            rows = frame.query(f"head == {head!r} and theta == {theta!r}")
             shown = rows[column].where(rows[column] > 0)
-            axes.plot(rows.n, shown, line, color=colour, linewidth=width, label=f"{head.title()}: {label}")
+            steps = "steps-mid" if head == "index" and "bound" not in column else "default"
+            name = f"{head.title()}: {label}"
+            axes.plot(rows["n"], shown, line, color=colour, linewidth=width, drawstyle=steps, label=name)
         axes.axvline(LENGTH, color=NEUTRAL, linewidth=0.8)
         axes.set(xlabel="input length n (tokens, query included)", xlim=(2, FIGURE_LENGTH))
     linear, logarithmic = panels
@@ -73,28 +73,24 @@ def draw_layers(results: Mapping[str, Results]) -> Figure:
     frame = _only(results).frame("layers")
     figure, axes = pyplot.subplots(figsize=(7.5, 4.6))
     for id, rows in frame.groupby("frequency_id"):
-        layers = ", ".join(map(str, rows.layer.unique()))
-        one = rows.drop_duplicates("n")
-        margin = float(one.smallest.iloc[-1])
-        theta = float(one.theta.iloc[0])
-        axes.plot(
-            one.n, one.smallest.clip(lower=-0.05), color=SYMBOLIC if margin > 0 else NEUTRAL,
-            linewidth=2.4 if np.isclose(theta, RETRIEVAL_THETA, atol=1e-4) else 1.2,
-            linestyle="-" if margin > 0 else "--",
-        )  # fmt: skip
-        end = one[one.smallest > 0].iloc[-1]
-        place, side = ((end.n, end.smallest), (4, 0)) if margin > 0 else ((end.n, 0), (0, -10))
-        plural = "s" * ("," in layers)
-        text = f"layer{plural} {layers} (ID {id})" if margin > 0 else f"{layers} (ID {id})"
-        axes.annotate(
-            text, place, side, textcoords="offset points", fontsize=7, va="center",
-            color=SYMBOLIC if margin > 0 else NEUTRAL, ha="left" if margin > 0 else "center",
-            rotation=0 if margin > 0 else 35, annotation_clip=False,
-        )  # fmt: skip
+        layers = ", ".join(map(str, rows["layer"].unique()))
+        left = rows.drop_duplicates("n").query("smallest > 0")
+        n, margin = left["n"].iloc[-1], left["smallest"].iloc[-1]
+        lasts = n == FIGURE_LENGTH
+        colour = SYMBOLIC if lasts else NEUTRAL
+        axes.plot(left["n"], left["smallest"], color=colour, linewidth=1.4, linestyle="-" if lasts else "--")
+        if lasts:
+            axes.annotate(
+                f"layer {layers} (ID {id})", (n, margin), (5, 0), textcoords="offset points", fontsize=8, va="center",
+                color=colour, annotation_clip=False,
+            )  # fmt: skip
+        else:
+            axes.plot(n, margin, "x", color=colour, markersize=5)
+            axes.annotate(f"{layers}\nID {id}", (n, -0.005), fontsize=7, ha="center", va="top", color=colour)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(xlabel="input length n (tokens, query included)", ylabel="smallest discrepancy of Retrieval, exact")
-    axes.set(xlim=(2, FIGURE_LENGTH), ylim=(-0.05, None))
-    axes.set_title("Below 0 a wrong token wins: only some letter layers keep a margin to 100 tokens")
+    axes.set(xlim=(2, FIGURE_LENGTH), ylim=(-0.035, None))
+    axes.set_title("Letter layers at the paper's frequencies: past a cross a wrong token wins")
     return figure
 
 
@@ -146,7 +142,7 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
         axes.grid(False)
         axes.axvline(LENGTH, color=NEUTRAL, linewidth=0.8, linestyle=":")
         axes.set_title(title)
-        figure.colorbar(mesh, ax=axes, label="smallest discrepancy (blank: none)", pad=0.08)
+        figure.colorbar(mesh, ax=axes, label=f"smallest discrepancy (blank: below {FLOOR:g})", pad=0.08)
         for id in NAMED_IDS:
             place = (1.01, frequency(id))
             axes.annotate(f"ID {id}", place, xycoords=("axes fraction", "data"), fontsize=7, va="center", color=NEUTRAL)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
 from whatwhere.studies.results import Results
-from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, LayerMargin, ReachRow, Temperature
+from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, ReachRow, Temperature
 from whatwhere.theory.arguments import LONGEST
-from whatwhere.theory.robustness import FIGURE_LENGTH
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-SHOWN_LENGTHS = (5, 10, 17, 32, 50, 100, 146, 850)
+SHOWN_LENGTHS = (5, 10, 17, 32, 50, 100, 850)
 SERVES = 1e-3
 """Margins above this are counted in the sentence about frequencies."""
 
@@ -26,11 +26,12 @@ def summary(results: Results) -> Sequence[RenderableType]:
     reaches = results.rows("reach", ReachRow)
     if results.settings.theta is not None:
         return [line for reach in reaches for line in _reach(reach, results.settings.letters, results.settings.beta)]
+    temperatures = results.rows("temperatures", Temperature)
+    margins = [row for row in results.rows("discrepancy", Discrepancy) if row.n in SHOWN_LENGTHS]
     return [
         *_checks(results.rows("checks", CheckRow)),
-        _temperatures(results.rows("temperatures", Temperature)),
-        *(_discrepancies(head, results.rows("discrepancy", Discrepancy)) for head in ("index", "retrieval")),
-        _layers(results.rows("layers", LayerMargin)),
+        _by_length("Least inverse temperature by length (-: none serves)", temperatures, ("head", "inputs"), "least"),
+        _by_length("Smallest discrepancy by length (below 0: a wrong token wins)", margins, ("head",), "smallest"),
         _frequencies(reaches, results.settings.letters),
     ]
 
@@ -49,23 +50,23 @@ def _checks(checks: Sequence[CheckRow]) -> list[RenderableType]:
     return [*lines, ""]
 
 
-def _temperatures(rows: Sequence[Temperature]) -> Table:
-    columns = {"head": "head", "inputs": "inputs", "angle": "theta", "tokens": "n", "least": "least"}
-    title = "Least inverse temperature, Index with integers to 16 (- : none serves)"
-    return _table(title, rows, {**columns, "lemma's estimate": "sufficient"})
-
-
-def _discrepancies(head: str, rows: Sequence[Discrepancy]) -> Table:
-    columns = {"angle": "theta", "tokens": "n", "smallest": "smallest", "corrected bound": "corrected_bound"}
-    title = f"Discrepancy of {_name(head)} over inputs" + " (below 0: a wrong token wins)" * (head == "retrieval")
-    shown = [row for row in rows if row.head == head and row.n in SHOWN_LENGTHS]
-    return _table(title, shown, {**columns, "printed bound": "printed_bound", "largest": "largest"})
-
-
-def _layers(rows: Sequence[LayerMargin]) -> Table:
-    title = f"Retrieval at {FIGURE_LENGTH} tokens with the paper's frequency of each letter layer (E29)"
-    columns = {"layer": "layer", "frequency ID": "frequency_id", "angle": "theta", "smallest discrepancy": "smallest"}
-    return _table(title, [row for row in rows if row.n == FIGURE_LENGTH], columns)
+def _by_length(
+    title: str, rows: Sequence[Temperature] | Sequence[Discrepancy], names: tuple[str, ...], value: str
+) -> Table:
+    """A line for each head and angle, a column for each length."""
+    lengths = sorted({row.n for row in rows})
+    table = Table(title=title, title_justify="left", box=SIMPLE)
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name in ("angle", *map(str, lengths)):
+        table.add_column(name, justify="right")
+    lines: dict[tuple[str, ...], dict[int, str]] = {}
+    for row in rows:
+        key = (*(getattr(row, name) for name in names), f"{row.theta:g}")
+        lines.setdefault(key, {})[row.n] = _cell(getattr(row, value))
+    for key, cells in lines.items():
+        table.add_row(*key, *(cells.get(n, "") for n in lengths))
+    return table
 
 
 def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
@@ -109,10 +110,8 @@ def _tokens(count: int) -> str:
     return f"{count:,} tokens" + " or more" * (count >= LONGEST)
 
 
-def _cell(value: float | str) -> str:
-    if isinstance(value, float):
-        return "-" if value != value else f"{value:.4g}"
-    return str(value)
+def _cell(value: float) -> str:
+    return "-" if value != value else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _ranges(ids: Sequence[int]) -> str:
@@ -121,13 +120,3 @@ def _ranges(ids: Sequence[int]) -> str:
     ends = [id for id in ids if id + 1 not in ids]
     found = [f"{a}-{b}" if a < b else f"{a}" for a, b in zip(starts, ends, strict=True)]
     return ", ".join(found) or "none"
-
-
-def _table(title: str, rows: Sequence[object], columns: Mapping[str, str]) -> Table:
-    """A table of rows; ``columns`` gives the field behind each heading."""
-    table = Table(title=title, title_justify="left")
-    for name in columns:
-        table.add_column(name, justify="left" if name in ("head", "inputs") else "right")
-    for row in rows:
-        table.add_row(*(_cell(getattr(row, field)) for field in columns.values()))
-    return table
