@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.intervals import bootstrap_means, percentiles
+from whatwhere.heads.estimate import bootstrap_means, percentiles
 from whatwhere.trace.layer import LayerTrace, Trace
 
 MEASURES = ("norm", "variance", "margin")
@@ -61,10 +61,10 @@ class FrequencyUse:
         return weighted_id(self.weights)
 
     @property
-    def dominant(self) -> Int[np.ndarray, "layer head"]:
-        """The ID of the plane with the largest weight, from 1; 0 where undefined."""
+    def dominant(self) -> Float[np.ndarray, "layer head"]:
+        """The ID of the plane with the largest weight, from 1; NaN where undefined."""
         weights = self.weights
-        return np.where(np.isnan(weights[..., 0]), 0, np.nan_to_num(weights).argmax(-1) + 1)
+        return np.where(np.isnan(weights[..., 0]), np.nan, np.nan_to_num(weights).argmax(-1) + 1.0)
 
     def intervals(self, seed: int = 0) -> Intervals:
         """95 % intervals of the weights and of the weighted ID: bootstrap over inputs."""
@@ -104,23 +104,25 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
         measure: ``norm``, ``variance`` or ``margin``.
 
     Raises:
-        WhatwhereError: there is no such measure, nothing was traced, the heads do not rotate, or not alike.
+        WhatwhereError: there is no such measure, nothing was traced, the heads do not rotate, or rotate differently.
     """
     if measure not in MEASURES:
-        raise WhatwhereError(f"the measure must be one of {', '.join(MEASURES)}, and {measure!r} arrived.")
+        raise WhatwhereError(f"expected a measure of {', '.join(MEASURES)}, got {measure!r}; choose one of them.")
     if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
         raise WhatwhereError(
-            "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
-            "Trace some inputs: whatwhere.trace(model, tokens)."
+            "expected a trace of at least one layer, input, head and query, got an empty one; "
+            "trace some inputs: whatwhere.trace(model, tokens)."
         )
     if not len(trace.layers[0].rotation.frequencies):
-        raise WhatwhereError("heads with rotary planes were expected, and these rotate no coordinate.")
+        raise WhatwhereError(
+            "expected heads with rotary planes, got heads that rotate no coordinate; choose other layers."
+        )
     first = trace.layers[0].rotation.frequencies
     for layer in trace.layers:
         if not torch.equal(layer.rotation.frequencies, first):
             raise WhatwhereError(
-                f"layers that rotate alike were expected, and layer {layer.layer} rotates otherwise than layer "
-                f"{trace.layers[0].layer}. Ask for one at a time: frequency_use(Trace((layer,)))."
+                f"expected layers with the same rotation, got layer {layer.layer} with another one than layer "
+                f"{trace.layers[0].layer}; weigh one layer at a time: frequency_use(Trace((layer,)))."
             )
     return FrequencyUse(
         each=torch.stack([_weigh_layer(layer, measure) for layer in trace.layers]).cpu().numpy(),

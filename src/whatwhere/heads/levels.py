@@ -1,34 +1,37 @@
-"""Scores of a model on inputs, and what it is that changes places: keys or tokens.
+"""Scores of a model on inputs, and what it is that is swapped: keys or tokens.
 
-``level="keys"``: two key vectors of the layer itself are exchanged, and nothing else. This is the paper's definition,
+``level="keys"``: two key vectors of the layer itself are swapped, and nothing else. This is the paper's definition,
 over tuples of hidden vectors, and costs no further forward pass.
 
-``level="tokens"``: two input tokens are exchanged and the model runs again, once per swap. The same at layer 0; deeper,
-the swap also changes the query and every other key, so the score speaks of the model up to that layer and not of the
-head alone. A variant for comparison, and the measurement one would make by hand.
+``level="tokens"``: two input tokens are swapped and the model runs again, once per swap. At layer 0 the score is the
+same. Deeper, the swap also changes the query and every other key, so the score speaks of the model up to that layer and
+not of the head alone. It serves for comparison: it is the measurement that one would make by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score, stack_scores, weigh
-from whatwhere.heads.swaps import Tile
+from whatwhere.heads.head_scores import HeadScores, join_inputs
+from whatwhere.heads.scores import attention_facts, score_weightings, swap_factors
+from whatwhere.heads.swaps import Swaps, all_swaps, weighted_means
+from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.machine.memory import in_smaller_blocks
 from whatwhere.machine.threads import parallel_map
-from whatwhere.trace.layer import LayerTrace, Tokens, Trace, Traceable, trace
+from whatwhere.trace.layer import Tokens, Trace
+from whatwhere.trace.traceable import trace
 
 TOKENS_AT_ONCE = 2**10
 """Tokens per forward pass: their activations fit the cache, and traces of long inputs stay small."""
 
 
 def score_model(
-    model: Traceable,
+    model: object,
     tokens: Tokens,
     tau: float = TAU,
     *,
@@ -36,12 +39,9 @@ def score_model(
     renormalised: bool = False,
     among: Sequence[int] | None = None,
     layers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
 ) -> HeadScores:
-    """Traces a model on some inputs and scores its heads at the last query.
-
-    Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
-    share one among cores. The result does not depend on the number of cores. Where memory runs out, the inputs go in
-    smaller blocks, which changes it by rounding only.
+    """Traces a model on some inputs and scores its heads, by default at the last query.
 
     Args:
         model: anything with a trace.
@@ -51,66 +51,100 @@ def score_model(
         renormalised: see :func:`whatwhere.heads.scores.score`.
         among: see :func:`whatwhere.heads.scores.score`.
         layers: which layers, from 0; all by default.
+        queries: which query positions, from 0 (negative: from the end); only the last by default.
 
     Raises:
-        WhatwhereError: an unknown level, no inputs, or what :func:`whatwhere.trace` and :func:`whatwhere.score` refuse.
+        WhatwhereError: what :func:`score_model_weightings` refuses.
+    """
+    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
+    return score_model_weightings(model, tokens, [weighting], level=level, layers=layers, queries=queries)[0]
+
+
+def score_model_weightings(
+    model: object,
+    tokens: Tokens,
+    weightings: Sequence[Weighting],
+    *,
+    level: str = "keys",
+    layers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
+) -> list[HeadScores]:
+    """Like :func:`score_model`, for several weightings (such as the band of tau) in one pass.
+
+    Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
+    share one among cores. The result does not depend on the number of cores. Where memory runs out, the inputs go in
+    smaller blocks, which changes it by rounding only.
+
+    Raises:
+        WhatwhereError: an unknown level, no inputs, other queries than the last for ``tokens``, or what
+            :func:`whatwhere.trace` and :func:`whatwhere.score` refuse.
     """
     if level not in ("keys", "tokens"):
-        raise WhatwhereError(f"level must be 'keys' or 'tokens', not {level!r}.")
+        raise WhatwhereError(f"expected level 'keys' or 'tokens', got {level!r}; 'keys' is the paper's.")
+    if level == "tokens" and queries is not None and list(queries) != [-1]:
+        raise WhatwhereError(f"expected the last query alone for level 'tokens', got {queries}; leave queries out.")
     ids = torch.as_tensor(tokens)
     if ids.ndim != 2 or len(ids) == 0:
-        raise WhatwhereError(f"tokens [batch, seq] of at least one input were expected; {tuple(ids.shape)} arrived.")
-    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
+        raise WhatwhereError(
+            f"expected tokens [batch, seq] of at least one input, got {tuple(ids.shape)}; pass one row per input."
+        )
 
     @torch.no_grad()
-    def part(some: Tensor) -> HeadScores:
+    def part(some: Tensor) -> list[HeadScores]:
         if level == "tokens":
-            return _score_token_swaps(model, some, weighting, layers)
-        return score(trace(model, some, layers=layers), tau, renormalised=renormalised, among=among)
+            return _score_token_swaps(model, some, weightings, layers)
+        return score_weightings(trace(model, some, layers=layers, queries=queries), weightings)
 
-    def in_blocks(block: Tensor) -> HeadScores:
-        return in_smaller_blocks(part, block, join_inputs)
+    def join(parts: Sequence[list[HeadScores]]) -> list[HeadScores]:
+        return [join_inputs(same) for same in zip(*parts, strict=True)]
+
+    def in_blocks(block: Tensor) -> list[HeadScores]:
+        return in_smaller_blocks(part, block, join)
 
     blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
-    return join_inputs(parallel_map(in_blocks, blocks))
+    return join(parallel_map(in_blocks, blocks))
 
 
 def _score_token_swaps(
-    model: Traceable, tokens: Int[Tensor, "batch seq"], weighting: Weighting, layers: Sequence[int] | None
-) -> HeadScores:
+    model: object,
+    tokens: Int[Tensor, "batch seq"],
+    weightings: Sequence[Weighting],
+    layers: Sequence[int] | None,
+) -> list[HeadScores]:
     """What the definition says, with tokens for keys: one forward pass per swap."""
     before = trace(model, tokens, layers=layers)
-    after = _swapped_differences(model, tokens, before)
+    place = torch.arange(tokens.shape[1])
+    swaps = all_swaps((place < len(place) - 1)[None])
+    after = _swapped_differences(model, tokens, before, swaps)
     each = []
     for layer, differences in zip(before.layers, after, strict=True):
-
-        def swaps(keys: Tensor, differences: Tensor = differences) -> Iterator[Tile]:
-            i, j = torch.triu_indices(len(keys), len(keys), offset=1, device=keys.device)
-            yield Tile(i, j, differences[keys[i], keys[j]])
-
-        logits = layer.double().logits()[:, :, -1]
-        each.append(weigh(layer, -1, logits, swaps, [weighting])[0, ..., None])
-    return stack_scores(before.layers, torch.stack(each, 1), weighting, "tokens")
+        double = layer.double()
+        logits = double.logits()  # [batch, head, 1, key]
+        facts, attention = attention_facts(double, logits)
+        counted = torch.stack([weighting.counted(layer) for weighting in weightings])
+        rows = logits.flatten(0, 1)
+        weights = swap_factors(rows, attention.flatten(0, 1), weightings, counted)
+        plain = rows[:, 0, swaps.key].T  # [entry, row]
+        scores = weighted_means(plain[swaps.first] - plain[swaps.second], differences, swaps, weights)
+        scores = scores.unflatten(2, logits.shape[:2])
+        each.append(torch.cat([scores, facts.expand_as(scores)], 1))
+    stacked = torch.stack(each, 2)  # [weighting, 4, layer, batch, head, 1]
+    return [
+        HeadScores.of(before.layers, own, weighting, "tokens")
+        for own, weighting in zip(stacked, weightings, strict=True)
+    ]
 
 
 def _swapped_differences(
-    model: Traceable, tokens: Int[Tensor, "batch seq"], before: Trace
-) -> Float[Tensor, "layer key key row"]:
-    """The logit difference of places i and j once tokens i and j have changed places, for i < j before the query."""
-    first = before.layers[0]
-    batch, heads, seq, _ = first.keys.shape
-    after = torch.full((len(before.layers), seq, seq, batch * heads), torch.nan, dtype=torch.float64)
-    after = after.to(first.keys.device)
-    for i in range(seq - 1):
-        for j in range(i + 1, seq - 1):
-            order = list(range(seq))
-            order[i], order[j] = j, i
-            swapped = trace(model, tokens[:, order], layers=[layer.layer for layer in before.layers])
-            for layer, differences in zip(swapped.layers, after, strict=True):
-                differences[i, j] = _difference(layer, i, j)
-    return after
-
-
-def _difference(layer: LayerTrace, i: int, j: int) -> Float[Tensor, "row"]:
-    logits = layer.double().logits()[:, :, -1]  # [batch, head, key]
-    return (logits[..., i] - logits[..., j]).flatten()
+    model: object, tokens: Int[Tensor, "batch seq"], before: Trace, swaps: Swaps
+) -> Float[Tensor, "layer swap row"]:
+    """The logit difference of the two places of each swap, once their tokens are swapped."""
+    after = []
+    for i, j in zip(swaps.key[swaps.first].tolist(), swaps.key[swaps.second].tolist(), strict=True):
+        order = list(range(tokens.shape[1]))
+        order[i], order[j] = j, i
+        swapped = trace(model, tokens[:, order], layers=[layer.layer for layer in before.layers])
+        logits = torch.stack([layer.double().logits()[:, :, -1].flatten(0, 1) for layer in swapped.layers])
+        after.append(logits[..., i] - logits[..., j])  # [layer, row]
+    rows = before.layers[0].keys.shape[:2].numel()
+    return torch.stack(after, 1) if after else torch.zeros(len(before.layers), 0, rows, dtype=torch.float64)

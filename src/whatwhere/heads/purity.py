@@ -3,6 +3,9 @@
 A head is positional-pure at tolerance gamma when ``s_pos >= 1 - gamma`` and ``s_sym <= gamma``; symbolic-pure is the
 mirror image. The paper does not say when a head counts as converged; here it is *pure for good* from the first
 checkpoint after which it is pure, of one kind, at every later one. The first hit is reported beside it.
+
+Scores depend on tau (erratum E15), so a statement about purity is reported over a band of tau: :func:`pure_over` says
+which heads are pure at every tau of it.
 """
 
 from __future__ import annotations
@@ -90,10 +93,44 @@ def purity(
     )
 
 
+def pure_over(band: Sequence[Purity]) -> Purity:
+    """The heads that are pure, of one kind, at every temperature of a band; of the same checkpoints and gamma.
+
+    Raises:
+        WhatwhereError: the band is empty, or mixes checkpoints or tolerances.
+    """
+    same = bool(band) and all(p.gamma == band[0].gamma and np.array_equal(p.steps, band[0].steps) for p in band)
+    if not same:
+        raise WhatwhereError(
+            f"expected the purity of the same checkpoints at one gamma for each tau, got {len(band)} that differ; "
+            "make each of them with the same steps and gamma."
+        )
+    both = (np.logical_and.reduce([each.pure(kind) for each in band]) for kind in KINDS)
+    return Purity(band[0].steps, band[0].gamma, *both)
+
+
+def label_of(positional: float, symbolic: float, gamma: float = GAMMAS[0]) -> str:
+    """A name for a pair of scores.
+
+    ``positional`` and ``symbolic`` are the paper's pure heads at tolerance gamma. ``uniform`` has both scores high: the
+    keys that it looks at get equal shares. ``mixed`` is everything else, and ``undefined`` has no score.
+    """
+    check_gamma(gamma)
+    if math.isnan(positional) or math.isnan(symbolic):
+        return "undefined"
+    if min(positional, symbolic) >= 1 - gamma:
+        return "uniform"
+    if positional >= 1 - gamma and symbolic <= gamma:
+        return "positional"
+    if symbolic >= 1 - gamma and positional <= gamma:
+        return "symbolic"
+    return "mixed"
+
+
 def check_gamma(gamma: float) -> None:
     """Refuses a tolerance at which a head could be pure of both kinds, or of none."""
     if not 0 < gamma < 0.5:
-        raise WhatwhereError(f"gamma must lie between 0 and 0.5, not {gamma}; the paper uses 0.1 and 0.05.")
+        raise WhatwhereError(f"expected a gamma between 0 and 0.5, got {gamma}; the paper uses 0.1 and 0.05.")
 
 
 def step_of_maximal_accuracy(metrics: Sequence[Mapping[str, float]], slack: float = SLACK) -> float:

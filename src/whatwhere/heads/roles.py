@@ -1,11 +1,11 @@
-"""What a head does, told by where it looks: the share of queries whose strongest key plays a given role (Section 3.2).
+"""What a head does, judged by where it looks: the share of queries whose strongest key plays a role (Section 3.2).
 
 The queries are the pointers on the path of an input, p_0 (the last token) to p_(h-1). Each stands some hops away from
 the answer: p_r is h - r away, and this *distance* decides which layer can bring the answer to it. For every head:
 
 - ``index`` or ``retrieval``: the strongest key is where Index (number task) or Retrieval (letter task) would look, one
   hop ahead;
-- ``alike``: it is another position that leads to the same answer and is as near to it as the one pointed at;
+- ``equivalent``: it is another position that leads to the same answer and is as near to it as the one pointed at;
 - ``beyond``: it leads to the same answer and is nearer by two or more hops, where the paper's functions never look;
 - ``itself`` (Reflexive) and ``previous``: the query's own position, and the one before it;
 - ``elsewhere``: none of these.
@@ -18,19 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.intervals import wilson_interval
+from whatwhere.heads.estimate import Estimate, share
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.functions import index_goals, retrieval_goals
-from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, Vocabulary
-
-ANY = 0
-"""Stands for every distance together; the positions of one input then count one by one."""
-
-NOWHERE = -1
-"""As hops nearer: the key does not lead to the query's answer (and no key that does can be further from it)."""
+from whatwhere.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -41,37 +34,18 @@ class RoleShare:
     head: int
     queries: str
     """``path`` for all pointers of the path, ``last`` for the last token alone."""
-    distance: int
-    """Hops from the query to the answer; :data:`ANY` for all of them."""
+    distance: int | None
+    """Hops from the query to the answer; None for all distances, each query counted by itself."""
     role: str
-    share: float
-    low: float
-    high: float
-    count: int
-    """Queries."""
-
-
-def goal_role(vocabulary: Vocabulary) -> str:
-    """The paper's name for following a pointer: ``index`` in the number task, ``retrieval`` in the letter task."""
-    return "index" if isinstance(vocabulary, NumberVocabulary) else "retrieval"
-
-
-def goals(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.ndarray, "n seq"]:
-    """Where Index or Retrieval looks from each pointer; -1 for what does not point, or points at nothing."""
-    if isinstance(vocabulary, NumberVocabulary):
-        there = index_goals(tokens, vocabulary)
-    else:
-        assert isinstance(vocabulary, LetterVocabulary)
-        there, _ = retrieval_goals(tokens, vocabulary)
-    own = np.arange(tokens.shape[1])
-    return np.where(vocabulary.points(tokens) & (there < own), np.maximum(there, -1), -1)
+    share: Estimate
+    """Of the queries."""
 
 
 def destinations(
     tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
 ) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
     """Where the chain of pointers from each position ends, and after how many hops; -1 and -1 if it leads nowhere."""
-    there = goals(tokens, vocabulary)
+    there = vocabulary.goals(tokens)
     place = np.tile(np.arange(tokens.shape[1]), (len(tokens), 1))
     hops = np.zeros_like(place)
     while (moving := (ahead := np.take_along_axis(there, place, 1)) >= 0).any():
@@ -83,12 +57,12 @@ def destinations(
 
 def hops_nearer(
     strongest: Int[np.ndarray, "layer n head seq"], tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
-) -> Int[np.ndarray, "layer n head seq"]:
-    """How many hops nearer to its answer than a query its strongest key is; :data:`NOWHERE` if it leads elsewhere."""
+) -> Float[np.ndarray, "layer n head seq"]:
+    """How many hops nearer to its answer than a query its strongest key is; NaN if it leads elsewhere."""
     ends, hops = destinations(tokens, vocabulary)
     rows = np.arange(len(tokens))[:, None, None]
     same = (ends[rows, strongest] == ends[:, None]) & (ends[:, None] >= 0)
-    return np.where(same, hops[:, None] - hops[rows, strongest], NOWHERE)
+    return np.where(same, hops[:, None] - hops[rows, strongest], np.nan)
 
 
 def role_shares(
@@ -105,8 +79,8 @@ def role_shares(
         WhatwhereError: there are no inputs.
     """
     if not len(batch):
-        raise WhatwhereError("roles were asked for, and there is no input to count on (did the model solve none?).")
-    there = goals(batch.tokens, vocabulary)
+        raise WhatwhereError("expected at least one input to count roles on, got none; did the model solve none?")
+    there = vocabulary.goals(batch.tokens)
     nearer = hops_nearer(strongest, batch.tokens, vocabulary)
     rows: list[RoleShare] = []
     distances = range(1, int(batch.hops.max()) + 1)
@@ -115,17 +89,17 @@ def role_shares(
         for distance in distances:
             (inputs,) = np.nonzero(batch.hops >= distance if queries == "path" else batch.hops == distance)
             if len(inputs):
-                roles = _roles(strongest, nearer, batch, there, inputs, distance, goal_role(vocabulary))
+                roles = _roles(strongest, nearer, batch, there, inputs, distance, vocabulary.function)
                 found.append(roles)
                 rows += _rows(roles, queries, distance)
         pooled = {role: np.concatenate([roles[role] for roles in found], 1) for role in found[0]}
-        rows += _rows(pooled, queries, ANY)
+        rows += _rows(pooled, queries, None)
     return rows
 
 
 def _roles(
     strongest: Int[np.ndarray, "layer n head seq"],
-    nearer: Int[np.ndarray, "layer n head seq"],
+    nearer: Float[np.ndarray, "layer n head seq"],
     batch: Batch,
     there: Int[np.ndarray, "n seq"],
     inputs: Int[np.ndarray, "chosen"],
@@ -139,7 +113,7 @@ def _roles(
     at_goal = keys == there[inputs, query][:, None]
     roles = {
         goal: at_goal,
-        "alike": (ahead == 1) & ~at_goal,
+        "equivalent": (ahead == 1) & ~at_goal,
         "beyond": ahead >= 2,
         "itself": keys == query[:, None],
         "previous": keys == query[:, None] - 1,
@@ -147,13 +121,12 @@ def _roles(
     return roles | {"elsewhere": ~np.logical_or.reduce(list(roles.values()))}
 
 
-def _rows(roles: dict[str, Bool[np.ndarray, "layer n head"]], queries: str, distance: int) -> list[RoleShare]:
+def _rows(roles: dict[str, Bool[np.ndarray, "layer n head"]], queries: str, distance: int | None) -> list[RoleShare]:
     rows = []
     for role, holds in roles.items():
         layers, count, heads = holds.shape
         for layer in range(layers):
             for head in range(heads):
-                hits = int(holds[layer, :, head].sum())
-                low, high = wilson_interval(hits, count)
-                rows.append(RoleShare(layer, head, queries, distance, role, hits / count, low, high, count))
+                found = share(int(holds[layer, :, head].sum()), count)
+                rows.append(RoleShare(layer, head, queries, distance, role, found))
     return rows

@@ -1,117 +1,49 @@
 """Positional and symbolic scores of attention heads, exact and nearly free (Section "Scores"; errata E15, E16, E17).
 
-For one head, input and query: how alike is attention before and after two keys change places? Compared place by place
-the answer is positional, compared content by content it is symbolic; averaged over all swaps, each weighted by the
-attention it moves, these are the two scores. Everything follows from the trace (:mod:`whatwhere.heads.swaps`):
-no forward pass beyond the one that made it, no sampling, float64 throughout, differentiable in queries and keys.
+For one head, input and query: how similar is attention before and after two keys swap their contents? Compared place by
+place the answer is positional, compared content by content it is symbolic. Averaged over all swaps, each weighted by
+the attention that it moves, these are the two scores. Everything follows from the trace: no further forward pass, no
+sampling unless asked for, float64 throughout, differentiable in queries and keys.
 
-Both scores lie in [0, 1] and their sum is at least 1. Uniform attention scores (1, 1).
+Both scores lie in [0, 1] and their sum is at least 1. Uniform attention scores (1, 1). So ``1 - symbolic``,
+``1 - positional`` and ``positional + symbolic - 1`` are not negative and sum to 1: these are the *centred* scores and
+the flat rest, and a flat head reads 0, 0 and 1 in them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Literal
+from collections.abc import Callable, Sequence
+from functools import partial
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.entropy import entropy_of, entropy_share
-from whatwhere.heads.swaps import TILE, Tile, Weights, key_swaps, weighted_cosines
+from whatwhere.heads.entropy import entropy_of
+from whatwhere.heads.head_scores import HeadScores
+from whatwhere.heads.long_swaps import TILE, long_scores
+from whatwhere.heads.swaps import Factors, ShortInputs, factors
+from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.trace.layer import LayerTrace, Trace
 
-Level = Literal["keys", "tokens"]
-TAU = 0.01
-"""The default temperature; the paper gives none (erratum E15). It must shrink with length, and 0.01 serves all."""
-SENSITIVITY_TAUS = (1.0, 0.25, 0.1, 0.05, 0.01)
-"""The temperatures that a score is reported at when its dependence on the choice is asked for."""
-
-
-@dataclass(frozen=True)
-class Weighting:
-    """Which swaps count, and how much."""
-
-    tau: float = TAU
-    """Temperature of the weights."""
-    renormalised: bool = False
-    """Whether the weights use attention renormalised over the keys that take part (not the paper's score)."""
-    among: tuple[int, ...] | None = None
-    """The positions whose keys take part in swaps; None for all (the paper's score)."""
-
-    def __post_init__(self) -> None:
-        if not (self.tau > 0 and math.isfinite(self.tau)):
-            raise WhatwhereError(f"tau must be a number above 0, not {self.tau}; {TAU} is the default.")
-
-
-@dataclass(frozen=True, eq=False)
-class HeadScores:
-    """Scores of some layers' heads on some inputs, with the settings that made them.
-
-    ``each_*`` hold one number per input and query; NaN where a query has fewer than two keys to swap. The properties
-    without ``each`` are plain means over inputs and queries, without the undefined ones.
-    """
-
-    each_positional: Float[Tensor, "layer batch head query"]
-    each_symbolic: Float[Tensor, "layer batch head query"]
-    each_entropy: Float[Tensor, "layer batch head query"]
-    """In nats, of the attention over all visible keys, the query's own included."""
-    each_own: Float[Tensor, "layer batch head query"]
-    """The attention that each query pays to its own position."""
-    visible: Int[Tensor, "layer *each query"]
-    """How many keys each query sees, itself included (and a sink, if there is one); per input where inputs differ."""
-    layers: tuple[int, ...]
-    weighting: Weighting
-    level: Level
-    """What is swapped: key vectors at the layer itself (the paper's), or input tokens."""
-
-    @property
-    def tau(self) -> float:
-        """Temperature of the weights."""
-        return self.weighting.tau
-
-    @property
-    def positional(self) -> Float[Tensor, "layer head"]:
-        """How far attention stays in its place when contents move."""
-        return self.each_positional.nanmean((1, 3))
-
-    @property
-    def symbolic(self) -> Float[Tensor, "layer head"]:
-        """How far attention follows contents that move."""
-        return self.each_symbolic.nanmean((1, 3))
-
-    @property
-    def entropy(self) -> Float[Tensor, "layer head"]:
-        """How widely the head looks, in nats."""
-        return self.each_entropy.mean((1, 3))
-
-    @property
-    def entropy_share(self) -> Float[Tensor, "layer head"]:
-        """Entropy as a share of its maximum, the logarithm of the number of visible keys."""
-        seen = self.visible if self.visible.ndim == 3 else self.visible[:, None]  # [layer, batch or 1, query]
-        return entropy_share(self.each_entropy, seen[:, :, None].double()).nanmean((1, 3))
-
-    @property
-    def own(self) -> Float[Tensor, "layer head"]:
-        """Attention that the head pays to the query's own position; above one half it attends to itself."""
-        return self.each_own.mean((1, 3))
-
-    @property
-    def inputs(self) -> int:
-        """The number of inputs."""
-        return self.each_positional.shape[1]
-
-    @property
-    def undefined(self) -> Int[Tensor, "layer head"]:
-        """How many (input, query) pairs have no score and are left out of the means."""
-        return self.each_positional.isnan().sum((1, 3))
+SHORT = 40
+"""Up to so many keys, all swaps of all queries are computed at once; beyond, only those that can matter."""
+SHORT_TILE = 2**19
+"""Numbers in the largest temporary of short inputs."""
 
 
 def score(
-    trace: Trace, tau: float = TAU, *, renormalised: bool = False, among: Sequence[int] | None = None
+    trace: Trace,
+    tau: float = TAU,
+    *,
+    reading: str | None = None,
+    renormalised: bool = False,
+    among: Sequence[int] | None = None,
+    paths: np.ndarray | None = None,
+    samples: int | None = None,
+    seed: int = 0,
 ) -> HeadScores:
     """The positional and symbolic score of every traced head, for every input and query.
 
@@ -120,128 +52,114 @@ def score(
 
     Args:
         trace: what attention did on some inputs (:func:`whatwhere.trace`).
-        tau: temperature of the weights, above 0. Large: all swaps count alike, and the many that move nothing
-            (trivially positional and symbolic at once) drown the rest. Small: only the swaps that move most count.
+        tau: temperature of the weights, above 0. Large: all swaps count the same, and the many that move nothing
+            (trivially positional and symbolic at once) hide the rest. Small: only the swaps that move most count.
+        reading: which queries are averaged: ``last``, ``path`` (the pointers on the hop path), ``all`` (from the third
+            token on), or None for all traced ones.
         renormalised: let the weights use attention renormalised over the keys that are swapped, hence without the
             query's own: a diagnostic for self-attending heads, whose score otherwise speaks of unattended keys.
         among: swap only keys at these positions: a diagnostic for heads that look at one kind of token only. Such a
-            head is symbolic when tokens of two kinds change places, whatever it does within a kind.
+            head is symbolic when tokens of two kinds are swapped, whatever it does within a kind.
+        paths: for the reading ``path``: those of the batch that was traced.
+        samples: for long inputs, draw so many swaps where all would be needed; ``bound`` of the result says how exact.
+        seed: of the drawn swaps.
 
     Raises:
-        WhatwhereError: tau is not above 0, or the trace holds no layer, input or query.
+        WhatwhereError: tau is not above 0, the reading is unknown, or the trace holds no layer, input or query.
     """
-    return score_ways(trace, [Weighting(tau, renormalised, None if among is None else tuple(among))])[0]
+    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
+    scores = score_weightings(trace, [weighting], samples=samples, seed=seed)[0]
+    return scores if reading is None else scores.read(reading, paths)
 
 
-def score_ways(trace: Trace, ways: Sequence[Weighting]) -> list[HeadScores]:
-    """Like :func:`score`, for several ways of weighing at the price of little more than one."""
+def score_weightings(
+    trace: Trace, weightings: Sequence[Weighting], *, samples: int | None = None, seed: int = 0
+) -> list[HeadScores]:
+    """Like :func:`score`, for several weightings: they share everything but the weights."""
     if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
         raise WhatwhereError(
-            "a trace of at least one layer, input, head and query was expected, and an empty one arrived. "
-            "Trace some inputs: whatwhere.trace(model, tokens)."
+            "expected a trace of at least one layer, input, head and query, got an empty one; "
+            "trace some inputs: whatwhere.trace(model, tokens)."
         )
-    each = torch.stack([_score_layer(layer, ways) for layer in trace.layers], 2)  # [way, 4, layer, batch, head, query]
-    return [stack_scores(trace.layers, own, way, "keys") for own, way in zip(each, ways, strict=True)]
-
-
-def stack_scores(
-    layers: Sequence[LayerTrace],
-    each: Float[Tensor, "4 layer batch head query"],
-    weighting: Weighting,
-    level: Level,
-) -> HeadScores:
-    """What :func:`weigh` gave for each layer, with the settings that made it."""
-    positional, symbolic, entropy, own = each
-    return HeadScores(
-        each_positional=positional,
-        each_symbolic=symbolic,
-        each_entropy=entropy,
-        each_own=own,
-        visible=torch.stack([layer.visible.sum(-1) + (layer.sink is not None) for layer in layers]),
-        layers=tuple(layer.layer for layer in layers),
-        weighting=weighting,
-        level=level,
-    )
-
-
-def join_inputs(parts: Sequence[HeadScores]) -> HeadScores:
-    """The same heads on more inputs, which are alike in what they see."""
-    names = [field.name for field in fields(HeadScores) if field.name.startswith("each_")]
-    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts], 1) for name in names})
-
-
-def _score_layer(layer: LayerTrace, ways: Sequence[Weighting]) -> Float[Tensor, "way 4 batch head query"]:
-    """One layer, some inputs at a time so that float64 copies stay small."""
-    _, heads, keys, width = layer.keys.shape
-    parts = [
-        torch.stack([_score_query(part, query, ways) for query in range(part.queries.shape[2])], -1)
-        for part in layer.parts(TILE // (heads * keys * width))
+    if samples is not None and samples < 1:
+        raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")
+    generator = torch.Generator().manual_seed(seed)
+    found = [_score_layer(layer, weightings, samples, generator) for layer in trace.layers]
+    each = torch.stack(found, 2)  # [weighting, 4, layer, batch, head, query]
+    return [
+        HeadScores.of(trace.layers, own, weighting, samples=samples)
+        for own, weighting in zip(each, weightings, strict=True)
     ]
+
+
+def _score_layer(
+    layer: LayerTrace, weightings: Sequence[Weighting], samples: int | None, generator: torch.Generator
+) -> Float[Tensor, "weighting 4 batch head query"]:
+    """One layer, some inputs at a time (and, of long inputs, some queries), so that float64 copies stay small."""
+    _, heads, queries, width = layer.queries.shape
+    keys = layer.keys.shape[2]
+    if keys <= SHORT:
+        size = SHORT_TILE // (heads * keys * queries * width)
+        counted = None
+        parts = []
+        for part in layer.parts(size):
+            if counted is None or not layer.uniform:
+                counted = torch.stack([weighting.counted(part) for weighting in weightings])
+                short = ShortInputs(part, counted.any(0))
+            parts.append(_score_part(part, weightings, counted, short.scores))
+        return torch.cat(parts, 2)
+    size = max(1, TILE // (heads * keys * width))
+    some = max(1, TILE // (heads * keys * min(len(layer.keys), size)))
+    parts = []
+    for part in layer.parts(size):
+        found = []
+        for start in range(0, queries, some):
+            few = part.of_queries(slice(start, start + some))
+            counted = torch.stack([weighting.counted(few) for weighting in weightings])
+            long = partial(long_scores, samples=samples, generator=generator)
+            found.append(_score_part(few, weightings, counted, long))
+        parts.append(torch.cat(found, -1))
     return torch.cat(parts, 2)
 
 
-def _score_query(layer: LayerTrace, query: int, ways: Sequence[Weighting]) -> Float[Tensor, "way 4 batch head"]:
-    amplitudes, waves = layer.amplitudes(query), layer.waves(query)
-    logits = layer.squash((amplitudes * waves.T).sum(-1))  # [batch, head, key]: the diagonal of M
-
-    def swaps(keys: Int[Tensor, "swappable"]) -> Iterator[Tile]:
-        return key_swaps(amplitudes[:, :, keys], waves[:, keys], layer.squash)
-
-    return weigh(layer, query, logits, swaps, ways)
-
-
-def weigh(
+def _score_part(
     layer: LayerTrace,
-    query: int,
-    logits: Float[Tensor, "batch head key"],
-    swaps: Callable[[Tensor], Iterable[Tile]],
-    ways: Sequence[Weighting],
-) -> Float[Tensor, "way 4 batch head"]:
-    """Positional, symbolic, entropy and attention to itself, of one query of a layer.
-
-    Args:
-        layer: says which keys the query sees and where it stands.
-        query: an index into the layer's queries.
-        logits: of that query, in float64, on all keys.
-        swaps: gives all swaps of the keys that it is called with; keys are then counted among these.
-        ways: which swaps count, and how much.
-    """
-    seen = layer.visible[query]
-    own = layer.key_positions == layer.query_positions[query]
-    masked = logits.masked_fill(~seen, -torch.inf)
-    if layer.sink is not None:  # one more place to look, which is never swapped
-        masked = torch.cat([masked, layer.sink.to(masked)[:, None].expand(*masked.shape[:-1], 1)], -1)
-    log_attention = masked.log_softmax(-1)
-    attention = log_attention.exp()[..., : len(seen)]
-    facts = torch.stack([entropy_of(log_attention), (attention * own).sum(-1)])
-    # The definition's permutations leave the query where it is.
-    counted = torch.stack([(seen & ~own & _among(layer, way.among)) for way in ways])  # [way, key]
-    enough = counted.sum(-1) >= 2  # [way]
-    scores = facts.new_full((len(ways), *facts.shape), torch.nan)
-    if bool(enough.any()):
-        keys = counted[enough].any(0).nonzero().flatten()
-        weights = [
-            _weights(logits, attention, way, those, keys)
-            for way, those in zip(ways, counted, strict=True)
-            if those.sum() >= 2
-        ]
-        scores = scores.index_put((enough,), weighted_cosines(logits[..., keys], weights, swaps(keys)))
+    weightings: Sequence[Weighting],
+    counted: Bool[Tensor, "weighting query key"],
+    scores_of: Callable[[LayerTrace, list[Factors]], Tensor],
+) -> Float[Tensor, "weighting 4 batch head query"]:
+    """Positional, symbolic, entropy and attention to itself: of some queries of uniform inputs, in float64."""
+    logits = layer.logits()  # [batch, head, query, key]
+    facts, attention = attention_facts(layer, logits)
+    weights = swap_factors(logits.flatten(0, 1), attention.flatten(0, 1), weightings, counted)
+    scores = scores_of(layer, weights).unflatten(2, logits.shape[:2])  # [weighting, 2, batch, head, query]
     return torch.cat([scores, facts.expand_as(scores)], 1)
 
 
-def _among(layer: LayerTrace, places: tuple[int, ...] | None) -> Bool[Tensor, "key"]:
-    """The keys at some places, or all."""
-    there = layer.key_positions
-    if places is None:
-        return torch.ones_like(there, dtype=torch.bool)
-    return torch.isin(there, torch.tensor(places, device=there.device))
+def attention_facts(
+    layer: LayerTrace, logits: Float[Tensor, "batch head query key"]
+) -> tuple[Float[Tensor, "2 batch head query"], Float[Tensor, "batch head query key"]]:
+    """Entropy and attention to the query's own position, and attention itself."""
+    log_attention = logits
+    if layer.sink is not None:  # one more place to look, which is never swapped
+        log_attention = torch.cat([logits, layer.sink.to(logits)[:, None, None].expand(*logits.shape[:-1], 1)], -1)
+    log_attention = log_attention.log_softmax(-1)
+    attention = log_attention.exp()[..., : logits.shape[-1]]
+    own = layer.key_positions == layer.query_positions[:, None]  # [query, key]
+    return torch.stack([entropy_of(log_attention), (attention * own).sum(-1)]), attention
 
 
-def _weights(
-    logits: Tensor, attention: Tensor, way: Weighting, counted: Bool[Tensor, "key"], keys: Int[Tensor, "swapped"]
-) -> Weights:
-    """How one way weighs swaps of ``keys``."""
-    mass = attention
-    if way.renormalised:
-        mass = logits.masked_fill(~counted, -torch.inf).softmax(-1)
-    return Weights(mass[..., keys], way.tau, counted[keys])
+def swap_factors(
+    logits: Float[Tensor, "row query key"],
+    attention: Float[Tensor, "row query key"],
+    weightings: Sequence[Weighting],
+    counted: Bool[Tensor, "weighting query key"],
+) -> list[Factors]:
+    """How each weighting weighs swaps of its counted keys."""
+    found = []
+    for weighting, those in zip(weightings, counted, strict=True):
+        mass = attention
+        if weighting.renormalised:  # a query without such keys keeps all, and has no score anyway
+            mass = logits.masked_fill(~those & those.any(-1, keepdim=True), -torch.inf).softmax(-1)
+        found.append(factors(mass, weighting.tau, those))
+    return found

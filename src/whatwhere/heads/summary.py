@@ -1,4 +1,4 @@
-"""One line per head, for people: scores with their intervals, entropy, attention to itself, and a name for it all."""
+"""One line per head, for people: scores with their intervals, entropy, attention to itself, and a label for it all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from whatwhere.heads.intervals import bootstrap_interval
-from whatwhere.heads.levels import score_model
-from whatwhere.heads.purity import GAMMAS, check_gamma
-from whatwhere.heads.scores import TAU, HeadScores
-from whatwhere.trace.layer import Tokens, Traceable, trace
+from whatwhere.heads.estimate import RESAMPLES, Estimate, percentiles, resampled_ratio
+from whatwhere.heads.head_scores import HeadScores
+from whatwhere.heads.levels import score_model_weightings
+from whatwhere.heads.purity import GAMMAS, check_gamma, label_of
+from whatwhere.heads.weighting import TAU, TAUS, Weighting
+from whatwhere.trace.layer import Tokens
+from whatwhere.trace.traceable import traceable
 
 SELF_ATTENDING = 0.5
 """A head that pays its own position more than this attends to itself."""
@@ -25,15 +29,11 @@ class HeadSummary:
     layer: int
     head: int
     label: str
-    """``positional``, ``symbolic``, ``uniform`` or ``mixed``; see :func:`label_of`."""
+    """``positional``, ``symbolic``, ``uniform`` or ``mixed``; see :func:`whatwhere.heads.purity.label_of`."""
     self_attending: bool
     """Then the scores speak of keys that it hardly looks at; the renormalised ones weigh these among themselves."""
-    positional: float
-    positional_low: float
-    positional_high: float
-    symbolic: float
-    symbolic_low: float
-    symbolic_high: float
+    positional: Estimate
+    symbolic: Estimate
     entropy: float
     """In nats."""
     entropy_share: float
@@ -45,26 +45,8 @@ class HeadSummary:
     undefined: int
 
 
-def label_of(positional: float, symbolic: float, gamma: float = GAMMAS[0]) -> str:
-    """A name for a pair of scores.
-
-    ``positional`` and ``symbolic`` are the paper's pure heads at tolerance gamma. ``uniform`` has both scores high: the
-    keys that it looks at get equal shares. ``mixed`` is everything else, and ``undefined`` has no score.
-    """
-    check_gamma(gamma)
-    if np.isnan(positional) or np.isnan(symbolic):
-        return "undefined"
-    if min(positional, symbolic) >= 1 - gamma:
-        return "uniform"
-    if positional >= 1 - gamma and symbolic <= gamma:
-        return "positional"
-    if symbolic >= 1 - gamma and positional <= gamma:
-        return "symbolic"
-    return "mixed"
-
-
 def summarise(
-    model: Traceable,
+    model: object,
     tokens: Tokens,
     tau: float = TAU,
     *,
@@ -82,9 +64,9 @@ def summarise(
         gamma: tolerance of the labels.
         seed: of the intervals' resampling.
     """
-    scores = score_model(model, tokens, tau, level=level)
-    again = score_model(model, tokens, tau, level=level, renormalised=True)
-    return summary_rows(scores, again, gamma=gamma, seed=seed)
+    weightings = [Weighting(tau), Weighting(tau, renormalised=True)]
+    scores, renormalised = score_model_weightings(model, tokens, weightings, level=level)
+    return summary_rows(scores, renormalised, gamma=gamma, seed=seed)
 
 
 def summary_rows(
@@ -96,44 +78,59 @@ def summary_rows(
         scores: the paper's.
         renormalised: those of the same heads without the query's own position.
         gamma: tolerance of the labels.
-        seed: of the intervals' resampling; they are over inputs, or over queries if there is one input only.
+        seed: of the intervals' resampling.
     """
     check_gamma(gamma)
-    positional = bootstrap_interval(_by_draw(scores.each_positional), seed=seed)
-    symbolic = bootstrap_interval(_by_draw(scores.each_symbolic), seed=seed)
-    rows = []
-    for index, layer in enumerate(scores.layers):
-        for head in range(scores.positional.shape[1]):
-            at = index, head
-            own = float(scores.own[at])
-            rows.append(
-                HeadSummary(
-                    layer=layer,
-                    head=head,
-                    label=label_of(float(scores.positional[at]), float(scores.symbolic[at]), gamma),
-                    self_attending=own > SELF_ATTENDING,
-                    positional=float(scores.positional[at]),
-                    positional_low=float(positional[0][at]),
-                    positional_high=float(positional[1][at]),
-                    symbolic=float(scores.symbolic[at]),
-                    symbolic_low=float(symbolic[0][at]),
-                    symbolic_high=float(symbolic[1][at]),
-                    entropy=float(scores.entropy[at]),
-                    entropy_share=float(scores.entropy_share[at]),
-                    own=own,
-                    renormalised_positional=float(renormalised.positional[at]),
-                    renormalised_symbolic=float(renormalised.symbolic[at]),
-                    undefined=int(scores.undefined[at]),
-                )
-            )
-    return rows
+    positional, symbolic = estimates(scores, seed)
+    return [
+        HeadSummary(
+            layer=layer,
+            head=head,
+            label=label_of(positional[index][head].value, symbolic[index][head].value, gamma),
+            self_attending=bool(scores.own[index, head] > SELF_ATTENDING),
+            positional=positional[index][head],
+            symbolic=symbolic[index][head],
+            entropy=float(scores.entropy[index, head]),
+            entropy_share=float(scores.entropy_share[index, head]),
+            own=float(scores.own[index, head]),
+            renormalised_positional=float(renormalised.positional[index, head]),
+            renormalised_symbolic=float(renormalised.symbolic[index, head]),
+            undefined=int(scores.undefined[index, head]),
+        )
+        for index, layer in enumerate(scores.layers)
+        for head in range(scores.positional.shape[1])
+    ]
+
+
+def estimates(scores: HeadScores, seed: int = 0) -> tuple[list[list[Estimate]], list[list[Estimate]]]:
+    """The positional and the symbolic score of every ``[layer][head]`` with its interval.
+
+    Inputs are resampled, each with the queries that are read, because queries of one input are not independent. A
+    single input gives its queries instead; they share their keys, so their intervals are too narrow.
+    """
+    return _estimates(scores, scores.each_positional, seed), _estimates(scores, scores.each_symbolic, seed)
+
+
+def _estimates(scores: HeadScores, each: Float[Tensor, "layer batch head query"], seed: int) -> list[list[Estimate]]:
+    read = scores.masked(each)
+    if scores.inputs == 1:
+        read = read.transpose(1, 3)  # queries for inputs
+    layers, _, heads, _ = read.shape
+    sums, counts = (
+        x.sum(-1).transpose(0, 1).flatten(1).double().numpy(force=True) for x in (read.nan_to_num(0), ~read.isnan())
+    )
+    ends = percentiles(resampled_ratio(sums, counts, RESAMPLES, seed))  # each [layer * head]
+    low, high = (end.reshape(layers, heads).tolist() for end in ends)
+    n = counts.sum(0).astype(int).reshape(layers, heads).tolist()
+    found = zip(scores.mean(each).tolist(), low, high, n, strict=True)
+    return [[Estimate(*head) for head in zip(*layer, strict=True)] for layer in found]
 
 
 def tau_sensitivity(
-    model: Traceable, tokens: Tokens, taus: Sequence[float], *, level: str = "keys"
+    model: object, tokens: Tokens, taus: Sequence[float] = TAUS, *, level: str = "keys"
 ) -> list[HeadScores]:
-    """The scores at several temperatures, since the paper does not give its own (erratum E15)."""
-    return [score_model(model, tokens, tau, level=level) for tau in taus]
+    """The scores at several temperatures, because purity depends on the choice (erratum E15)."""
+    return score_model_weightings(model, tokens, [Weighting(tau) for tau in taus], level=level)
 
 
 @dataclass(frozen=True)
@@ -150,11 +147,11 @@ class WindowScores:
 
 
 def score_windows(
-    model: Traceable, tokens: Tokens, windows: Mapping[str, Sequence[int]], tau: float = TAU
+    model: object, tokens: Tokens, windows: Mapping[str, Sequence[int]], tau: float = TAU
 ) -> list[WindowScores]:
-    """Scores with swaps inside one window at a time, weighed by attention within it.
+    """Scores with swaps inside one window at a time, weighted by attention within it.
 
-    A head that looks only at one kind of token follows its contents whenever tokens of two kinds change places, so the
+    A head that looks only at one kind of token follows its contents whenever tokens of two kinds are swapped, so the
     paper's score calls it half symbolic even if it counts positions among the tokens that it looks at.
 
     Args:
@@ -163,24 +160,25 @@ def score_windows(
         windows: names and positions.
         tau: temperature of the weights.
     """
-    with torch.no_grad():
-        attention = trace(model, tokens).attention()[:, :, :, 0].mean(1)  # [layer, head, key]
-    rows = []
-    for name, places in windows.items():
-        scores = score_model(model, tokens, tau, renormalised=True, among=places)
-        mass = attention[..., list(places)].sum(-1)
-        for index, layer in enumerate(scores.layers):
-            for head in range(scores.positional.shape[1]):
-                both = float(scores.positional[index, head]), float(scores.symbolic[index, head])
-                rows.append(WindowScores(layer, head, name, *both, float(mass[index, head])))
+    weightings = [Weighting(tau, renormalised=True, among=tuple(places)) for places in windows.values()]
+    found = score_model_weightings(model, tokens, weightings)
+    mass = attention_mass(model, tokens, list(windows.values()))  # [window, layer, head]
+    rows = [
+        WindowScores(
+            layer, head, name, float(scores.positional[index, head]), float(scores.symbolic[index, head]),
+            float(mass[number, index, head]),
+        )
+        for number, (name, scores) in enumerate(zip(windows, found, strict=True))
+        for index, layer in enumerate(scores.layers)
+        for head in range(scores.positional.shape[1])
+    ]  # fmt: skip
     return sorted(rows, key=lambda row: (row.layer, row.head))
 
 
-def _by_draw(each: torch.Tensor) -> np.ndarray:
-    """``[layer, batch, head, query]`` -> ``[draw, layer, head]``: the mean over queries of each input, inputs first.
-
-    A single input gives its queries instead; they share their keys, so intervals over them are too narrow.
-    """
-    if each.shape[1] == 1:
-        return each[:, 0].movedim(-1, 0).numpy(force=True)
-    return each.nanmean(-1).transpose(0, 1).numpy(force=True)
+def attention_mass(
+    model: object, tokens: Tokens, windows: Sequence[Sequence[int]]
+) -> Float[np.ndarray, "window layer head"]:
+    """How much attention the last query pays to each window, on average over inputs."""
+    with torch.no_grad():
+        attention = traceable(model).stream(tokens, lambda layer: layer.attention()[:, :, 0].double().mean(0))
+    return np.stack([[layer[:, list(places)].sum(-1).numpy(force=True) for layer in attention] for places in windows])

@@ -1,41 +1,39 @@
-"""All swaps of two keys at once: the closed form behind the positional and symbolic scores (Section "Scores").
+"""What a swap of two keys does to attention, and how much each swap counts (Section "Scores").
 
-Take a query, two keys i and j that it sees, and exchange their contents. Write M[a, p] for the logit of the content of
-``a`` at place ``p`` (see :mod:`whatwhere.trace.layer`). On the pair, attention before and after the swap is the softmax
-of two numbers, so it depends on their difference only,
+Take one query and two keys i and j that it sees, and swap their contents. Write M[a, p] for the logit of the content of
+``a`` at place ``p`` (:mod:`whatwhere.trace.layer`). On the pair, attention before and after the swap is the softmax of
+two numbers, so it depends on their difference only:
 
-    d = M[i, i] - M[j, j]    before,        d' = M[j, i] - M[i, j]    after,
+    d = M[i, i] - M[j, j]    before,        d' = M[j, i] - M[i, j]    after.
 
-and with ``r = tanh(d / 2)`` it is ``((1 + r) / 2, (1 - r) / 2)``; the rest of the softmax cancels in a cosine. Hence
+With ``r = tanh(d / 2)`` attention on the pair is ``((1 + r) / 2, (1 - r) / 2)``. The rest of the softmax cancels in a
+cosine, hence
 
-    c_pos = (1 + r r') / sqrt((1 + r^2)(1 + r'^2))    after the swap attention stayed where it was,
-    c_sym = (1 - r r') / sqrt((1 + r^2)(1 + r'^2))    it followed the contents.
+    c_pos = (1 + r r') / sqrt((1 + r^2)(1 + r'^2))    attention stayed at its place,
+    c_sym = (1 - r r') / sqrt((1 + r^2)(1 + r'^2))    attention followed the contents.
 
-The same as the cosh formulas, without logarithms, without overflow, and smooth. ``1 + r r'`` and ``1 - r r'`` cannot
-both be small, which is the exclusion principle: ``c_pos^2 + c_sym^2 = 1 + sech(d) sech(d')``, between 1 and 2.
+This equals the cosh formulas, but cannot overflow. ``1 + r r'`` and ``1 - r r'`` cannot both be small: this is the
+exclusion principle, ``c_pos^2 + c_sym^2 = 1 + sech(d) sech(d')``, between 1 and 2.
+
+The weight of a swap is ``softmax(|D_i - D_j| / tau)`` over swaps, with D the attention. It is a product of one factor
+per key: if ``D_i >= D_j``, then up to a constant
+
+    weight = top_i * bottom_j,   top_i = exp((D_i - max D) / tau),   bottom_j = exp((min D - D_j) / tau),
+
+and as ``top_j * bottom_i`` is smaller, the weight is the larger of the two products. So a tau costs two exponentials
+per key and none per swap, and the sum of weights over many swaps follows from sums over keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-TILE = 2**18
-"""Numbers in the largest temporary; about a dozen of them live at once. They should fit the processor's cache."""
-
-
-class Tile(NamedTuple):
-    """Some swaps. Keys come first and rows (one per input and head) last, so that each swap is contiguous in memory."""
-
-    i: Int[Tensor, "..."]
-    """The first key of each swap; broadcasts against ``j``."""
-    j: Int[Tensor, "..."]
-    after: Float[Tensor, "... row"]
-    """The logit difference d' of the two places after each swap."""
+from whatwhere.trace.layer import LayerTrace
 
 
 def swap_cosines(
@@ -47,92 +45,112 @@ def swap_cosines(
     return (1 + product) * norm, (1 - product) * norm
 
 
-class Weights(NamedTuple):
-    """One way of weighing swaps: by the softmax over swaps of ``|D_i - D_j| / tau``."""
+class Factors(NamedTuple):
+    """One weighting of swaps, as two factors per key; both are 0 for keys that take no part."""
 
-    attention: Float[Tensor, "batch head key"]
-    """D on the keys that are swapped, however normalised."""
-    tau: float
-    counted: Bool[Tensor, "key"]
-    """Only swaps of two of these count."""
+    top: Float[Tensor, "row query key"]
+    bottom: Float[Tensor, "row query key"]
 
 
-def weighted_cosines(
-    logits: Float[Tensor, "batch head key"], weights: Sequence[Weights], tiles: Iterable[Tile]
-) -> Float[Tensor, "way 2 batch head"]:
-    """The positional and symbolic score of each input: cosines of swaps, weighted by the attention that they move.
-
-    The largest exponent of the weights belongs to the most and the least attended key and is known beforehand, so one
-    pass over the swaps suffices, for any number of ways to weigh them.
+def factors(mass: Float[Tensor, "row query key"], tau: float, counted: Bool[Tensor, "query key"]) -> Factors:
+    """The factors of the weights ``softmax(|D_i - D_j| / tau)``.
 
     Args:
-        logits: of the keys that take part, before any swap.
-        weights: the ways to weigh.
-        tiles: every swap of two of these keys, once.
+        mass: D, the attention by which swaps are weighted.
+        tau: temperature, above 0.
+        counted: the keys that take part in swaps.
     """
-    logit = logits.permute(2, 0, 1).flatten(1)  # [key, row]
-    ways = [_Way(way) for way in weights]
-    for tile in tiles:
-        positional, symbolic = swap_cosines(logit[tile.i] - logit[tile.j], tile.after)  # [..., row]
-        for way in ways:
-            way.add(tile, positional, symbolic)
-    return torch.stack([(way.total[1:] / way.total[0]).unflatten(1, logits.shape[:2]) for way in ways])
+    scaled = mass / tau
+    # The two ends shift all exponents of a query by the same amount, so they need no gradient.
+    most = scaled.detach().masked_fill(~counted, -torch.inf).amax(-1, keepdim=True)
+    least = scaled.detach().masked_fill(~counted, torch.inf).amin(-1, keepdim=True)
+    top = torch.where(counted, scaled - most, -torch.inf).exp()
+    return Factors(top, torch.where(counted, least - scaled, -torch.inf).exp())
 
 
-class _Way:
-    """Sums of weights and of weighted cosines, so far."""
+class Swaps(NamedTuple):
+    """A list of swaps, the same for all rows. Entries are pairs of a query and one of its keys."""
 
-    def __init__(self, weights: Weights) -> None:
-        mass = (weights.attention / weights.tau).permute(2, 0, 1).flatten(1)  # [key, row]
-        counted = mass[weights.counted]
-        # Both the largest exponent and what keeps keys that do not count below it carry no gradient.
-        least = counted.amin(0).detach()
-        self.largest = counted.amax(0).detach() - least
-        self.some = None if bool(weights.counted.all()) else weights.counted
-        self.mass = mass if self.some is None else torch.where(self.some[:, None], mass, least)
-        self.total = torch.zeros(3, mass.shape[1], dtype=mass.dtype, device=mass.device)
-
-    def add(self, tile: Tile, positional: Float[Tensor, "... row"], symbolic: Float[Tensor, "... row"]) -> None:
-        weight = ((self.mass[tile.i] - self.mass[tile.j]).abs() - self.largest).exp()
-        if self.some is not None:
-            weight = weight * (self.some[tile.i] & self.some[tile.j])[..., None]
-        sums = [part.flatten(0, -2).sum(0) for part in (weight, weight * positional, weight * symbolic)]
-        self.total = self.total + torch.stack(sums)
+    query: Int[Tensor, "entry"]
+    key: Int[Tensor, "entry"]
+    first: Int[Tensor, "swap"]
+    """The entry of each swap's first key; the second entry belongs to the same query."""
+    second: Int[Tensor, "swap"]
 
 
-def key_swaps(
-    amplitudes: Float[Tensor, "batch head key wave"],
-    waves: Float[Tensor, "wave key"],
-    squash: Callable[[Tensor], Tensor] = lambda products: products,
-) -> Iterator[Tile]:
-    """Every swap of two keys, from blocks of M.
+def all_swaps(counted: Bool[Tensor, "query key"]) -> Swaps:
+    """Every swap of two counted keys, for every query."""
+    query, key = counted.nonzero().T
+    first, second = (query[:, None] == query).triu(1).nonzero().T
+    return Swaps(query, key, first, second)
 
-    A block of keys gives two tiles: the triangle of swaps within it, and the rectangle of swaps with later keys.
+
+def weighted_means(
+    before: Float[Tensor, "swap row"], after: Float[Tensor, "swap row"], swaps: Swaps, weightings: Sequence[Factors]
+) -> Float[Tensor, "weighting 2 row query"]:
+    """The positional and symbolic score of every query: cosines of swaps, averaged with each weighting.
+
+    Rows come last here, so that picking the two keys of each swap copies whole rows of memory.
+    """
+    cosines = swap_cosines(before, after)
+    queries = weightings[0].top.shape[1]
+    into = torch.nn.functional.one_hot(swaps.query[swaps.first], queries).to(before).T  # [query, swap]
+    means = []
+    for weighting in weightings:
+        top, bottom = (factor[:, swaps.query, swaps.key].T.contiguous() for factor in weighting)  # [entry, row]
+        one = top.index_select(0, swaps.first) * bottom.index_select(0, swaps.second)
+        other = top.index_select(0, swaps.second) * bottom.index_select(0, swaps.first)
+        weight = torch.maximum(one, other)  # [swap, row]
+        sums = [into @ weight, *(into @ (weight * cosine) for cosine in cosines)]
+        means.append(mean_of(torch.stack(sums)).transpose(1, 2))
+    return torch.stack(means)
+
+
+def mean_of(sums: Float[Tensor, "3 *any"]) -> Float[Tensor, "2 *any"]:
+    """Weighted means from the sum of weights and the two sums of weighted cosines; NaN where nothing has a weight."""
+    nothing = sums[0] == 0
+    return (sums[1:] / sums[0].masked_fill(nothing, 1)).masked_fill(nothing, torch.nan)
+
+
+class ShortInputs:
+    """All swaps of all queries of short inputs at once, from the whole of M.
 
     Args:
-        amplitudes: the contents of the keys, as :meth:`whatwhere.trace.layer.LayerTrace.amplitudes` gives them.
-        waves: the places of the same keys, as :meth:`whatwhere.trace.layer.LayerTrace.waves` gives them.
-        squash: from products to logits, entry by entry, as :meth:`whatwhere.trace.layer.LayerTrace.squash`.
+        layer: of uniform inputs; says where queries and keys stand.
+        counted: the keys that take part in swaps, under any weighting.
     """
-    contents = amplitudes.permute(2, 0, 1, 3).flatten(1, 2)  # [key, row, wave]
-    places = waves.T.contiguous()  # [key, wave]
-    keys, rows, _ = contents.shape
-    block = max(1, TILE // (keys * rows))
-    index = torch.arange(keys, device=places.device)
-    for start in range(0, keys, block):
-        own, later = slice(start, start + block), slice(start + block, keys)
-        square = squash(_logits(contents[own], places[own]))
-        i, j = torch.triu_indices(*square.shape[:2], offset=1, device=places.device)
-        if len(i):
-            yield Tile(start + i, start + j, square[i, j] - square[j, i])
-        if start + block < keys:
-            there = squash(_logits(contents[later], places[own]))
-            back = squash(_logits(contents[own], places[later]))
-            yield Tile(index[own, None], index[None, later], there - back.transpose(0, 1))
+
+    def __init__(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> None:
+        self.swaps = all_swaps(counted)
+        away = layer.query_positions[self.swaps.query] - layer.key_positions[self.swaps.key]
+        angle = away[:, None] * layer.rotation.frequencies.to(away.device)  # [entry, plane]
+        self.turn = torch.polar(torch.ones_like(angle), angle)
+
+    def scores(self, layer: LayerTrace, weightings: Sequence[Factors]) -> Float[Tensor, "weighting 2 row query"]:
+        """The scores of some inputs, in float64; a row is one head on one input."""
+        swaps, width = self.swaps, layer.keys.shape[2]
+        matrix = layer.squash(self._products(layer)).permute(1, 2, 0).flatten(0, 1)  # [entry * key, row]
+
+        def logit(place: Int[Tensor, "swap"], content: Int[Tensor, "swap"]) -> Float[Tensor, "swap row"]:
+            return matrix.index_select(0, place * width + swaps.key[content])
+
+        first, second = swaps.first, swaps.second
+        before = logit(first, first) - logit(second, second)
+        return weighted_means(before, logit(first, second) - logit(second, first), swaps, weightings)
+
+    def _products(self, layer: LayerTrace) -> Float[Tensor, "row entry key"]:
+        """M: each query's logits of all contents at each of its places. Planes are complex numbers here."""
+        rotation = layer.rotation
+        asked, keys = (layer.queries * layer.scale).flatten(0, 1), layer.keys.flatten(0, 1)
+        planes = torch.view_as_complex(rotation.planes(asked).contiguous())  # [row, query, plane]
+        at_place = torch.view_as_real(planes.index_select(1, self.swaps.query) * self.turn).flatten(-2)
+        products = at_place @ rotation.planes(keys).flatten(-2).transpose(1, 2)
+        if rotation.width < keys.shape[2]:  # coordinates that do not turn
+            still = asked[..., rotation.width :] @ keys[..., rotation.width :].transpose(1, 2)
+            products = products + still.index_select(1, self.swaps.query)
+        return products
 
 
-def _logits(
-    contents: Float[Tensor, "content row wave"], places: Float[Tensor, "place wave"]
-) -> Float[Tensor, "place content row"]:
-    """A block of M, places first."""
-    return (places @ contents.flatten(0, 1).T).unflatten(1, contents.shape[:2])
+def turned_queries(layer: LayerTrace) -> Float[Tensor, "row query d_head"]:
+    """``scale * R^n q_n``: its product with ``R^p k_a`` is ``M[a, p]``, so places count from 0 for all queries."""
+    return (layer.rotation.turn(layer.queries, layer.query_positions) * layer.scale).flatten(0, 1)

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from whatwhere.heads.intervals import bootstrap_means, percentiles
-from whatwhere.tasks.letter import LetterTask
-from whatwhere.tasks.number import NumberTask
+from whatwhere.heads.estimate import bootstrap_means, percentiles
 from whatwhere.tasks.task import Task
 from whatwhere.trace.layer import LayerTrace
 
@@ -121,8 +119,9 @@ class Plane:
         self.queries = split(layer.queries[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, query, 2]
         self.keys = split(layer.keys[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, key, 2]
         self.pointers = task.vocabulary.points(tokens)  # [batch, key]
-        asked, self.query_names = asked_for(task, tokens[:, layer.query_positions.cpu().numpy()])
-        carried, self.key_names = carried_by(task, tokens)
+        vocabulary = task.vocabulary
+        asked, self.query_names = vocabulary.requests(tokens[:, layer.query_positions.cpu().numpy()]), vocabulary.request_names
+        carried, self.key_names = vocabulary.labels(tokens), vocabulary.label_names
         self.by_query = sums(self.queries, asked, len(self.query_names))  # [batch, name, 3]
         self.by_key = sums(self.keys, carried, len(self.key_names))
 
@@ -141,9 +140,9 @@ class Plane:
 
     def turns(self) -> list[QueryTurn]:
         """The slopes of all integers and of the two ranges; none outside the number task."""
-        if not isinstance(self.task, NumberTask):
+        if self.task.vocabulary.function != "index":
             return []
-        integers = np.arange(1, self.task.integers + 1)
+        integers = np.arange(1, len(self.query_names) + 1)
         context = self.task.context
         ranges = {f"1-{len(integers)}": integers > 0, f"1-{context}": integers <= context,
                   f"{context + 1}-{len(integers)}": integers > context}  # fmt: skip
@@ -165,7 +164,7 @@ class Plane:
 
     def matchings(self) -> list[LetterMatching]:
         """How well queries and keys match; none outside the letter task."""
-        if not isinstance(self.task, LetterTask):
+        if self.task.vocabulary.function != "retrieval":
             return []
         both = np.concatenate([self.by_query, self.by_key], 1)  # the same resampled inputs for queries and keys
         drawn = means(bootstrap_means(both, resamples=RESAMPLES))
@@ -223,26 +222,6 @@ def letter_matching(
     cosines = np.einsum("...ax,...bx->...ab", *centred)
     same = np.eye(cosines.shape[-1], dtype=bool)
     return np.nanmean(cosines[..., same], -1) - np.nanmean(cosines[..., ~same], -1)
-
-
-def asked_for(task: Task, tokens: Int[np.ndarray, "batch seq"]) -> tuple[Int[np.ndarray, "batch seq"], list[str]]:
-    """What each pointer asks for (its integer, or its right letter), as a number from 0, and the names; -1 for none."""
-    if isinstance(task, NumberTask):
-        return np.maximum(task.vocabulary.value(tokens) - 1, -1), [str(i + 1) for i in range(task.integers)]
-    assert isinstance(task, LetterTask)
-    vocabulary = task.vocabulary
-    return np.where(vocabulary.points(tokens), vocabulary.right(tokens), -1), _letters(task)
-
-
-def carried_by(task: Task, tokens: Int[np.ndarray, "batch seq"]) -> tuple[Int[np.ndarray, "batch seq"], list[str]]:
-    """What each key can be found by: its left letter, or its token; and the names."""
-    if isinstance(task, LetterTask):
-        return task.vocabulary.left(tokens), _letters(task)
-    return tokens, list(task.vocabulary.names)
-
-
-def _letters(task: LetterTask) -> list[str]:
-    return [task.vocabulary.names[letter * task.vocabulary.width][0] for letter in range(task.letters)]
 
 
 def sums(

@@ -14,7 +14,7 @@ from whatwhere.studies.study import Progress
 from whatwhere.studies.theorems import curves
 from whatwhere.studies.theorems.tables import CheckRow, ReachRow, TheoremsSettings
 from whatwhere.theory import decomposition, feasibility, robustness
-from whatwhere.theory import purity as construction_scores
+from whatwhere.theory import construction_scores
 from whatwhere.theory.check import Check
 from whatwhere.theory.printed import PLANES, frequency
 from whatwhere.theory.reach import index_reach, retrieval_reach

@@ -2,17 +2,17 @@ import pytest
 
 from whatwhere.heads.scores import score
 from whatwhere.tasks import NumberTask
-from whatwhere.theory import purity
+from whatwhere.theory import construction_scores
 from whatwhere.theory.feasibility import INDEX_ANGLES, sharp_index_head
 
 
 def test_every_check_passes():
     for check in (
-        purity.index_head_is_positional(),
-        purity.retrieval_head_is_symbolic_without_rotation(),
-        purity.symbolic_head_cannot_index(5),
-        purity.positional_copier_cannot_retrieve(),
-        purity.positional_head_can_retrieve(100),
+        construction_scores.index_head_is_positional(),
+        construction_scores.retrieval_head_is_symbolic_without_rotation(),
+        construction_scores.symbolic_head_cannot_index(5),
+        construction_scores.positional_copier_cannot_retrieve(),
+        construction_scores.positional_head_can_retrieve(100),
     ):
         assert check.passed, check.claim
 
@@ -27,7 +27,7 @@ def test_index_head_is_purely_positional_at_every_score_temperature(theta, tau):
 
 
 def test_retrieval_head_is_symbolic_exactly_at_angle_0_and_less_so_the_faster_it_rotates():
-    table = {theta: symbolic for theta, (_, symbolic) in purity.retrieval_scores(tau=1.0).items()}
+    table = {theta: symbolic for theta, (_, symbolic) in construction_scores.retrieval_scores(tau=1.0).items()}
     assert table[0.0] == pytest.approx(1, abs=1e-12)
     for theta, tabulated in {0.0027: 0.9996, 0.0115: 0.9935, 0.0866: 0.877}.items():
         assert table[theta] == pytest.approx(tabulated, abs=0.005)
@@ -35,11 +35,11 @@ def test_retrieval_head_is_symbolic_exactly_at_angle_0_and_less_so_the_faster_it
 
 
 def test_purity_needs_a_small_score_temperature():
-    assert purity.retrieval_scores(tau=1.0)[0.0027][0] == pytest.approx(0.23, abs=0.02)  # not pure at gamma = 0.1
-    assert purity.retrieval_scores(tau=0.1)[0.0027][0] == pytest.approx(0.022, abs=0.005)
+    assert construction_scores.retrieval_scores(tau=1.0)[0.0027][0] == pytest.approx(0.23, abs=0.02)  # not pure at gamma = 0.1
+    assert construction_scores.retrieval_scores(tau=0.1)[0.0027][0] == pytest.approx(0.022, abs=0.005)
 
 
 def test_the_symbolic_counterexample_is_right_on_one_input_and_wrong_on_the_other():
-    shown = purity.symbolic_head_cannot_index(1).found
+    shown = construction_scores.symbolic_head_cannot_index(1).found
     assert "o p 2 -> o, head says o" in shown
     assert "p o 2 -> p, head says o" in shown

@@ -1,0 +1,152 @@
+"""How scores look: a table, a few lines of text, a head map in a notebook, a plot. Nothing fills more than a screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whatwhere.heads.purity import GAMMAS, check_gamma, label_of
+from whatwhere.heads.summary import estimates
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from whatwhere.heads.head_scores import HeadScores
+
+ROWS = 16
+"""Heads that are printed at most."""
+CELLS = 2048
+"""Heads that are drawn in a notebook at most; beyond, the map has the text's rows."""
+POSITIONAL, SYMBOLIC, FLAT = (213, 94, 0), (0, 114, 178), (225, 225, 225)
+"""Colours (red, green, blue) of pure and of flat heads; also told apart with colour-blind eyes."""
+
+
+def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> pd.DataFrame:
+    """A tidy table, one row per head.
+
+    Columns: ``layer``, ``head``; ``positional`` and ``symbolic``, each with ``_low``, ``_high`` (95 %, bootstrap over
+    inputs) and ``_n`` (inputs times queries); ``positional_centred`` = 1 - symbolic, ``symbolic_centred`` = 1 -
+    positional and ``flat`` = positional + symbolic - 1, which sum to 1; ``entropy`` in nats, ``entropy_share`` of its
+    maximum, ``own`` (attention to the query itself), ``undefined`` (queries without a score), ``label``.
+
+    Args:
+        scores: of some heads.
+        gamma: tolerance of the labels; 0.1 by default.
+        seed: of the bootstrap.
+    """
+    import pandas as pd
+
+    gamma = GAMMAS[0] if gamma is None else gamma
+    check_gamma(gamma)
+    rows = []
+    columns = ("entropy", "entropy_share", "own", "undefined")
+    facts = {name: getattr(scores, name).tolist() for name in columns}
+    for index, (layer, *both) in enumerate(zip(scores.layers, *estimates(scores, seed), strict=True)):
+        for head, (positional, symbolic) in enumerate(zip(*both, strict=True)):
+            rows.append(
+                {"layer": layer, "head": head}
+                | _columns("positional", positional)
+                | _columns("symbolic", symbolic)
+                | {
+                    "positional_centred": 1 - symbolic.value,
+                    "symbolic_centred": 1 - positional.value,
+                    "flat": positional.value + symbolic.value - 1,
+                }
+                | {name: facts[name][index][head] for name in columns}
+                | {"label": label_of(positional.value, symbolic.value, gamma)}
+            )
+    return pd.DataFrame(rows)
+
+
+def _columns(name: str, estimate: object) -> dict[str, float]:
+    return {name + end: getattr(estimate, field) for end, field in
+            (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))}  # fmt: skip
+
+
+def text_of(scores: HeadScores) -> str:
+    """A heading and a small table; of many heads, the purest few and how many have which label."""
+    frame = frame_of(scores)
+    shown = frame
+    if len(frame) > ROWS:
+        purest = (frame["positional"] - frame["symbolic"]).abs().sort_values(ascending=False, kind="stable")
+        shown = frame.loc[sorted(purest.index[:ROWS])]
+    lines = [_heading(scores), "layer head  positional        symbolic          entropy  label"]
+    for row in shown.itertuples():
+        both = (
+            f"{getattr(row, kind):.2f} ({getattr(row, kind + '_low'):.2f}-{getattr(row, kind + '_high'):.2f})"
+            for kind in ("positional", "symbolic")
+        )
+        lines.append(f"{row.layer:>5} {row.head:>4}  {'  '.join(f'{text:<16}' for text in both)}"
+                     f"  {row.entropy:>7.2f}  {row.label}")  # fmt: skip
+    if len(shown) < len(frame):
+        lines.append(f"the {ROWS} purest of {len(frame)} heads; {_counts(frame)}; .to_frame() has all")
+    return "\n".join(lines)
+
+
+def html_of(scores: HeadScores) -> str:
+    """The head map: one cell per head, layers downwards; the tooltip has the numbers. Inline SVG without scripts."""
+    frame = frame_of(scores)
+    heading = f"<p>{escape(_heading(scores))}<br>{escape(_counts(frame))}</p>"
+    if len(frame) > CELLS:
+        return f"{heading}<pre>{escape(text_of(scores))}</pre>"
+    layers, heads = len(scores.layers), scores.positional.shape[1]
+    cell = 22 if heads <= 24 else 12
+    line = {layer: index for index, layer in enumerate(scores.layers)}
+    drawn = [
+        f'<rect x="{40 + row.head * cell}" y="{18 + line[row.layer] * cell}" width="{cell - 1}" height="{cell - 1}" '
+        f'fill="rgb{_colour(row.positional_centred, row.symbolic_centred)}"><title>layer {row.layer} head {row.head}: '
+        f"positional {row.positional:.2f}, symbolic {row.symbolic:.2f}, {row.label}</title></rect>"
+        for row in frame.itertuples()
+    ]
+    drawn += [
+        f'<text x="34" y="{18 + index * cell + cell * 0.7:.0f}" text-anchor="end" font-size="11">{layer}</text>'
+        for layer, index in line.items()
+    ]
+    drawn.append('<text x="40" y="12" font-size="11">layer by head: orange positional, blue symbolic, grey flat</text>')
+    size = f'width="{max(360, 50 + heads * cell)}" height="{24 + layers * cell}"'
+    return f'{heading}<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
+
+
+def plot_map(scores: HeadScores, ax: Axes | None = None) -> Axes:
+    """The head map on matplotlib axes, new ones by default."""
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots()[1] if ax is None else ax
+    positional, symbolic = scores.centred_positional.tolist(), scores.centred_symbolic.tolist()
+    picture = [
+        [_colour(*both) for both in zip(*layer, strict=True)] for layer in zip(positional, symbolic, strict=True)
+    ]
+    ax.imshow(np.array(picture, np.uint8), aspect="auto", interpolation="nearest")
+    ax.set_xlabel("head")
+    ax.set_ylabel("layer")
+    ax.set_yticks(range(len(scores.layers)), [str(layer) for layer in scores.layers])
+    ax.set_title("orange positional, blue symbolic, grey flat")
+    return ax
+
+
+def _colour(positional: float, symbolic: float) -> tuple[int, int, int]:
+    """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
+    if np.isnan(positional):
+        return 255, 255, 255
+    parts = (positional, symbolic, 1 - positional - symbolic)
+    mixed = [sum(part * colour[i] for part, colour in zip(parts, (POSITIONAL, SYMBOLIC, FLAT), strict=True))
+             for i in range(3)]  # fmt: skip
+    red, green, blue = (min(255, max(0, round(value))) for value in mixed)
+    return red, green, blue
+
+
+def _heading(scores: HeadScores) -> str:
+    layers, heads = scores.positional.shape
+    read = f", reading {scores.reading}" if scores.reading else f", {scores.positions.shape[-1]} queries each"
+    return (
+        f"HeadScores: {layers} layers x {heads} heads, {scores.inputs} inputs{read}, tau {scores.tau:g}, "
+        f"swaps of {scores.level}{', renormalised' if scores.weighting.renormalised else ''}"
+    )
+
+
+def _counts(frame: pd.DataFrame) -> str:
+    return ", ".join(f"{count} {label}" for label, count in Counter(frame["label"]).most_common())

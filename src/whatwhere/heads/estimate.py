@@ -1,0 +1,143 @@
+"""An estimate with its uncertainty as one value: Wilson's interval for a share, bootstrap for a mean.
+
+All intervals are 95 %. Positions of one input are not independent, so means over them are resampled by input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+
+from whatwhere.errors import WhatwhereError
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, the ends of its 95 % interval, and how many observations it is made of. NaN where undefined."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends."""
+        return self.low, self.high
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return f"undefined (n={self.n})"
+        value, low, high = (_two_digits(x) for x in (self.value, self.low, self.high))
+        return f"{value} ({low}-{high}, n={self.n})"
+
+
+def _two_digits(x: float) -> str:
+    """.95 for 0.95; numbers of 1 and more keep their first digit."""
+    text = f"{x:.2f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+@lru_cache(maxsize=4096)
+def share(successes: int, n: int) -> Estimate:
+    """A share of n independent trials, with Wilson's interval, which has a width even if all trials agree.
+
+    Raises:
+        WhatwhereError: there are fewer than 0 or more than n successes.
+    """
+    if not 0 <= successes <= n:
+        raise WhatwhereError(f"expected 0 to {n} successes in {n} trials, got {successes}; count them again.")
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    from scipy.stats import binomtest  # here, because it takes half a second to import
+
+    ends = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(successes / n, float(ends.low), float(ends.high), n)
+
+
+def mean(
+    values: Float[np.ndarray, "n"] | Sequence[float], clusters: Sequence[int] | np.ndarray | None = None, seed: int = 0
+) -> Estimate:
+    """A mean with a bootstrap interval; whole clusters are resampled.
+
+    Args:
+        values: one number per observation; NaN where undefined, and left out.
+        clusters: which cluster (input) each observation belongs to; by default each is its own.
+        seed: of the resampling.
+
+    Raises:
+        WhatwhereError: values and clusters differ in length.
+    """
+    values = np.asarray(values, np.float64)
+    index = np.arange(len(values)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    if len(index) != len(values):
+        raise WhatwhereError(f"expected one cluster per value, got {len(index)} for {len(values)}; pass as many.")
+    defined = ~np.isnan(values)
+    n = int(defined.sum())
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    counts = np.bincount(index, defined)
+    sums = np.bincount(index, np.where(defined, values, 0))
+    low, high = percentiles(resampled_ratio(sums[:, None], counts[:, None], RESAMPLES, seed))
+    return Estimate(float(sums.sum() / n), float(low[0]), float(high[0]), n)
+
+
+def bootstrap_interval(
+    values: Float[np.ndarray, "inputs *heads"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Float[np.ndarray, "*heads"], Float[np.ndarray, "*heads"]]:
+    """The intervals of many means over the same inputs (first axis); see :func:`bootstrap_means`."""
+    return percentiles(bootstrap_means(values, resamples=resamples, seed=seed))
+
+
+def bootstrap_means(
+    values: Float[np.ndarray, "inputs *heads"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Float[np.ndarray, "resamples *heads"]:
+    """The mean over inputs, for each of many draws of inputs with replacement; NaN values are left out.
+
+    The same draws serve all heads, so differences between heads stay comparable.
+
+    Raises:
+        WhatwhereError: there are no inputs.
+    """
+    if len(values) == 0:
+        raise WhatwhereError("expected values of at least one input for an interval, got none; use more inputs.")
+    flat = values.reshape(len(values), -1)
+    defined = ~np.isnan(flat)
+    means = resampled_ratio(np.where(defined, flat, 0.0), defined.astype(np.float64), resamples, seed)
+    return means.reshape(resamples, *values.shape[1:])
+
+
+def resampled_ratio(
+    sums: Float[np.ndarray, "cluster x"], counts: Float[np.ndarray, "cluster x"], resamples: int, seed: int
+) -> Float[np.ndarray, "resamples x"]:
+    """Means over resampled clusters, from the sum and the number of observations of each.
+
+    Drawing clusters with replacement is drawing how often each occurs, so the means of all heads are one product of
+    matrices; ``scipy.stats.bootstrap`` would gather each sample and is a hundred times slower here.
+    """
+    clusters = len(sums)
+    times = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
+    total, number = times.astype(np.float64) @ sums, times.astype(np.float64) @ counts
+    return np.divide(total, number, out=np.full_like(total, np.nan), where=number > 0)
+
+
+def percentiles(
+    drawn: Float[np.ndarray, "resamples *heads"],
+) -> tuple[Float[np.ndarray, "*heads"], Float[np.ndarray, "*heads"]]:
+    """The ends between which 95 % of the resampled numbers lie; NaN where none is defined."""
+    flat = drawn.reshape(len(drawn), -1)
+    tail = (1 - CONFIDENCE) / 2
+    ends = np.full((2, flat.shape[1]), np.nan)
+    some = ~np.isnan(flat).all(0)
+    if some.any():
+        ends[:, some] = np.nanquantile(flat[:, some], [tail, 1 - tail], axis=0)
+    low, high = ends.reshape(2, *drawn.shape[1:])
+    return low, high
