@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Int
 
-from whatwhere.heads.intervals import wilson_interval
+from whatwhere.heads.estimate import share
 
 MEAN = 0
 """The hop class under which the mean over classes stands (the paper's average: equal weights)."""
@@ -23,6 +23,6 @@ def shares_by_hop(
     """
     for hop in np.unique(hops):
         here = right[hops == hop]
-        yield int(hop), float(here.mean()), *wilson_interval(int(here.sum()), len(here)), len(here)
+        yield int(hop), float(here.mean()), *share(int(here.sum()), len(here)).interval, len(here)
     mean = float(np.mean([right[hops == hop].mean() for hop in np.unique(hops)]))
-    yield MEAN, mean, *wilson_interval(int(right.sum()), len(right)), len(right)
+    yield MEAN, mean, *share(int(right.sum()), len(right)).interval, len(right)

@@ -1,107 +1,107 @@
-"""The mechanism of one model from its tables on disk: an overview figure, and the same for the terminal."""
+"""The overview of a model's mechanism, and what it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whatwhere.heads.roles import ANY, RoleShare
-from whatwhere.studies.mechanism.ablation import Ablation, Verdict
-from whatwhere.studies.mechanism.flow import Flow
-from whatwhere.studies.mechanism.flow_figure import draw_flow
-from whatwhere.studies.mechanism.measure import HopAccuracy
-from whatwhere.studies.mechanism.patching import Patch
-from whatwhere.studies.mechanism.probe import Pointer
-from whatwhere.studies.mechanism.readout import Delivery, LayersUsed, Move, Readable
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.mechanism.flow_figures import task_of
+from whatwhere.studies.mechanism.tables import (
+    Ablation,
+    Chain,
+    Elimination,
+    GroupAblation,
+    LayersUsed,
+    Move,
+    Patched,
+    Pointer,
+    Readable,
+    Role,
+    SufficientSet,
+)
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, TASK, save_figure, style
+from whatwhere.studies.style import HOPS, NEUTRAL, TASK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Tables:
-    """All that was measured."""
-
-    settings: dict[str, Any]
-    flow: Flow
-    roles: list[RoleShare]
-    readout: list[Readable]
-    deliveries: list[Delivery]
-    moves: list[Move]
-    layers_used: list[LayersUsed]
-    pointers: list[Pointer]
-    ablation: list[Ablation]
-    verdicts: list[Verdict]
-    patching: list[Patch]
-    hops: list[HopAccuracy]
-
-    @property
-    def most(self) -> int:
-        """The largest hop class of training."""
-        return max(row.hops for row in self.readout)
-
-
-def read_tables(directory: Path) -> Tables:
-    """Reads ``DIR/mechanism``.
-
-    Raises:
-        WhatwhereError: a table is missing or damaged.
-    """
-    results = Results(directory)
-    return Tables(
-        settings=results.settings(),
-        flow=Flow.read(directory / "flow.json", results.owner("flow")),
-        roles=results.read("roles", RoleShare),
-        readout=results.read("readout", Readable),
-        deliveries=results.read("deliveries", Delivery),
-        moves=results.read("moves", Move),
-        layers_used=results.read("layers_used", LayersUsed),
-        pointers=results.read("pointers", Pointer),
-        ablation=results.read("ablation", Ablation),
-        verdicts=results.read("verdicts", Verdict),
-        patching=results.read("patching", Patch),
-        hops=results.read("hops", HopAccuracy),
-    )
-
-
-def draw(directory: Path) -> list[Path]:
-    """Draws Figure 3 and the overview beside the tables."""
-    tables = read_tables(directory)
-    return [*draw_flow(tables.flow, directory / "figure-3-flow"), *draw_overview(tables, directory / "mechanism")]
-
-
-def draw_overview(tables: Tables, path: Path) -> list[Path]:
-    """Eight panels: four that watch, two that intervene, two about shortcuts."""
+def draw_overview(results: Mapping[str, Results]) -> Figure:
+    """Eight panels: four that observe, two that intervene, two about shortcuts."""
     from matplotlib import pyplot
 
-    most, colour = tables.most, TASK[tables.flow.task]
-    path_roles = [row for row in tables.roles if row.queries == "path" and row.distance == ANY]
-    last = [row for row in tables.patching if row.kind == "state" and row.changed_hop == most]
-    with style():
-        figure, panels = pyplot.subplots(2, 4, figsize=(15, 8.4))
-        figure.suptitle(
-            f"Mechanism of the {tables.flow.task} model ({tables.settings.get('inputs', '?')} inputs)",
-            x=0.01, ha="left", weight="bold",
-        )  # fmt: skip
-        _heat(panels[0, 0], path_roles, lambda r: r.role, _head, "strongest key of path positions", colour)
-        longest = [row for row in tables.readout if row.hops == most]
-        title = f"answer readable at p_r, {most} hops"
-        _heat(panels[0, 1], longest, lambda r: f"p{r.position}", _layer, title, colour)
-        title = "address of p_k decodable at the last token"
-        _heat(panels[0, 2], tables.pointers, lambda r: f"p{r.ahead}", _layer, title, colour)
-        _heat(panels[0, 3], tables.moves, _moved, _head, "hops nearer at arrival", colour)
-        title = "accuracy, head mean-ablated"
-        _heat(panels[1, 0], tables.ablation, lambda r: f"hops {r.hops}", _head, title, colour, lambda r: r.after)
-        _heat(panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patched state carries hop {most}", colour)
-        _draw_layers_used(panels[1, 2], tables.layers_used, colour)
-        _draw_hops(panels[1, 3], tables.hops, most, colour)
-        return save_figure(figure, path)
+    (one,) = results.values()
+    task, colour = task_of(one), TASK[task_of(one)]
+    readout, patching = one.rows("readout", Readable), one.rows("patching", Patched)
+    most = max(row.hops for row in readout)
+    figure, panels = pyplot.subplots(2, 4, figsize=(15, 8.4))
+    title = f"Mechanism of the {task} model ({one.settings.inputs} inputs)"
+    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    roles = [row for row in one.rows("roles", Role) if row.queries == "path" and row.distance is None]
+    _heat(panels[0, 0], roles, lambda r: r.role, _head, "strongest key of path positions", colour)
+    longest = [row for row in readout if row.hops == most]
+    title = f"answer readable at p_r, {most} hops"
+    _heat(panels[0, 1], longest, lambda r: f"p{r.position}", _layer, title, colour)
+    title = "address of p_k decodable at p0"
+    _heat(panels[0, 2], one.rows("pointers", Pointer), lambda r: f"p{r.ahead}", _layer, title, colour)
+    _heat(panels[0, 3], one.rows("moves", Move), _nearer, _head, "hops nearer, when the answer comes", colour)
+    ablation = one.rows("ablation", Ablation)
+    title = "accuracy, one head ablated"
+    _heat(panels[1, 0], ablation, lambda r: f"hops {r.hops}", _head, title, colour, lambda r: r.after.value)
+    last = [row for row in patching if row.what == "state" and row.changed_hop == most]
+    _heat(panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patched state carries hop {most}", colour)
+    _draw_layers_used(panels[1, 2], one.rows("layers_used", LayersUsed), colour)
+    _draw_chains(panels[1, 3], one.rows("chains", Chain), colour)
+    return figure
+
+
+def draw_needs(results: Mapping[str, Results]) -> Figure:
+    """Accuracy without groups of heads, and along the search for the fewest heads that suffice."""
+    from matplotlib import pyplot
+
+    (one,) = results.values()
+    groups, task = one.rows("groups", GroupAblation), task_of(one)
+    names = list(dict.fromkeys(row.group for row in groups))
+    size = (11, max(4.4, 0.27 * len(names) + 1.6))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=size, width_ratios=(1, 1.3))
+    title = f"What the {task} model needs ({one.settings.inputs} inputs)"
+    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    title, after = "accuracy, heads ablated together", lambda row: row.after.value
+    _heat(left, groups, lambda r: f"hops {r.hops}", lambda r: r.group, title, TASK[task], after)
+    left.set_ylabel("")
+    _draw_elimination(right, one.rows("elimination", Elimination), one.rows("sufficient", SufficientSet))
+    return figure
+
+
+def _draw_elimination(axes: Axes, steps: Sequence[Elimination], sets: Sequence[SufficientSet]) -> None:
+    """Held-out accuracy of each hop class as heads go; a ring marks the set that suffices."""
+    most = max(step.kept for step in steps)
+    for row in sets:
+        colour = HOPS[(row.hops - 1) % len(HOPS)]
+        of_class = [step for step in steps if step.hops == row.hops]
+        x = np.array([step.kept for step in of_class]) + 0.08 * (row.hops - 2.5)  # so that equal curves are seen
+        label = f"{row.hops} hop{'s' * (row.hops > 1)}: {_layers(row.heads)}"
+        axes.plot(x, [step.held_out.value for step in of_class], "o-", color=colour, markersize=4, label=label)
+        at = row.size + 0.08 * (row.hops - 2.5)
+        axes.plot(at, row.held_out.value, "o", mfc="none", mec=colour, markersize=11, mew=1.6)
+    axes.set_xlim(most + 0.6, -0.4)
+    axes.set_ylim(0, 1.06)
+    axes.set_xlabel("heads that are left (all others are ablated)")
+    axes.set_ylabel("accuracy on held-out inputs")
+    axes.set_title("backward elimination (ring: the fewest heads that keep 0.95)", fontsize=9.5)
+    axes.legend(fontsize=8, loc="lower left", title="heads that suffice", title_fontsize=8)
+
+
+def _layers(heads: str) -> str:
+    names = heads.split()
+    if not names:
+        return "none"
+    alone = all(name.endswith(".0") for name in names)
+    return f"layers {', '.join(name[:-2] for name in names)}" if alone else f"heads {', '.join(names)}"
 
 
 def _head(row: Any) -> str:
@@ -109,15 +109,15 @@ def _head(row: Any) -> str:
 
 
 def _layer(row: Any) -> str:
-    return "input" if row.layer < 0 else str(row.layer)
+    return "input" if row.layer is None else str(row.layer)
 
 
-def _moved(row: Move) -> str:
-    return "else" if row.hops_moved < 0 else str(row.hops_moved)
+def _nearer(row: Move) -> str:
+    return "else" if row.hops_nearer is None else str(row.hops_nearer)
 
 
 def _share(row: Any) -> float:
-    return row.share
+    return row.share.value
 
 
 def _heat(
@@ -151,13 +151,17 @@ def _heat(
     axes.set_title(title, fontsize=9.5)
 
 
+def _errorbar(axes: Axes, hops: Sequence[int], estimates: Sequence[Estimate], colour: str) -> None:
+    values = np.array([one.value for one in estimates])
+    ends = np.abs(np.array([[one.low for one in estimates], [one.high for one in estimates]]) - values)
+    axes.errorbar(hops, values, ends, fmt="o-", color=colour, capsize=3, label="this model")
+
+
 def _draw_layers_used(axes: Axes, rows: Sequence[LayersUsed], colour: str) -> None:
     hops = [row.hops for row in rows]
-    mean = np.array([row.mean for row in rows])
-    ends = np.abs(np.array([[row.low for row in rows], [row.high for row in rows]]) - mean)
-    axes.plot(hops, [row.one_hop_per_layer for row in rows], ":", color=NEUTRAL, label="one hop per layer")
+    axes.plot(hops, hops, ":", color=NEUTRAL, label="one hop per layer")
     axes.plot(hops, [row.doubling for row in rows], "--", color=NEUTRAL, label="pointer doubling")
-    axes.errorbar(hops, mean, ends, fmt="o-", color=colour, capsize=3, label="this model")
+    _errorbar(axes, hops, [row.layers for row in rows], colour)
     axes.set_xticks(hops)
     axes.set_ylim(0, None)
     axes.set_xlabel("hops")
@@ -166,16 +170,14 @@ def _draw_layers_used(axes: Axes, rows: Sequence[LayersUsed], colour: str) -> No
     axes.legend(fontsize=8)
 
 
-def _draw_hops(axes: Axes, rows: Sequence[HopAccuracy], most: int, colour: str) -> None:
+def _draw_chains(axes: Axes, rows: Sequence[Chain], colour: str) -> None:
     hops = [row.hops for row in rows]
-    accuracy = np.array([row.accuracy for row in rows])
-    ends = np.abs(np.array([[row.low for row in rows], [row.high for row in rows]]) - accuracy)
-    axes.axvspan(0.5, most + 0.5, color="#f1f1f1", linewidth=0)
-    axes.errorbar(hops, accuracy, ends, fmt="o-", color=colour, capsize=3, label="this model")
-    axes.plot(hops, [row.guess for row in rows], ":", color=NEUTRAL, label="guessing among look-alikes")
+    axes.axvspan(0.5, sum(row.trained for row in rows) + 0.5, color="#f1f1f1", linewidth=0)
+    _errorbar(axes, hops, [row.accuracy for row in rows], colour)
+    axes.plot(hops, [row.guess for row in rows], ":", color=NEUTRAL, label="guessing among similar tokens")
     axes.set_ylim(0, 1.04)
     axes.set_xticks(hops)
-    axes.set_xlabel("hops (shaded: trained on)")
+    axes.set_xlabel("hops (shaded: trained)")
     axes.set_ylabel("accuracy")
     axes.set_title("longer chains", fontsize=9.5)
     axes.legend(fontsize=8)

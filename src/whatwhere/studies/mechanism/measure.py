@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import mean, share
+from whatwhere.heads.purity import label_of
 from whatwhere.heads.roles import role_shares
 from whatwhere.heads.scores import TAU, score
-from whatwhere.heads.summary import label_of, score_windows
+from whatwhere.heads.summary import score_windows
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
@@ -83,7 +84,7 @@ def _observe(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results,
         )
     seen = observe(model, solved.tokens, progress)
     roles = role_shares(seen.strongest, solved, task.vocabulary)
-    results.write("roles", [Role(r.layer, r.head, r.queries, r.distance or None, r.role, share(round(r.share * r.count), r.count)) for r in roles])
+    results.write("roles", [Role(**vars(row)) for row in roles])
     results.write("readout", readout(seen, solved))
     results.write("deliveries", deliveries(seen, solved))
     results.write("moves", moves(seen, solved, task.vocabulary))
@@ -105,7 +106,7 @@ def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -
             kinds.append(Kind(layer, head, label_of(positional.value, symbolic.value), positional, symbolic))
     results.write("kinds", kinds)
     windows = score_windows(model, some, task.windows, TAU)
-    results.write("windows", [Window(w.layer, w.head, w.window, w.positional, w.symbolic, w.attention) for w in windows])
+    results.write("windows", [Window(**vars(row)) for row in windows])
 
 
 def _ablate(

@@ -7,7 +7,7 @@ If its answer becomes that of the other input, this place carries the changed ho
 - ``heads``: only what the heads of that layer write there, so what the layer moved.
 
 The changed pointer is at p_(hop-1). Its effect must reach p_0 through the pointers between, and those positions, common
-to the two paths, are patched. A patch is at one position of each input, unlike :class:`whatwhere.trace.interventions.Patch`.
+to the two paths, are patched. (:class:`whatwhere.trace.interventions.Patch` replaces a head at all positions.)
 """
 
 from __future__ import annotations

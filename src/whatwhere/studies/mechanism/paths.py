@@ -20,8 +20,8 @@ def as_batch(task: Task, tokens: Int[np.ndarray, "seq"]) -> Batch:
         raise WhatwhereError("expected an input of at least two tokens, got an empty one.")
     if not task.vocabulary.points(tokens[-1:])[0]:
         raise WhatwhereError(
-            f"expected an input whose last token points, because the path starts there, got {task.decode(tokens[-1:])!r} "
-            f"at its end; end it with {task.vocabulary.pointer}."
+            f"expected an input whose last token points, got {task.decode(tokens[-1:])!r} at its end; the path starts "
+            f"there, so end it with {task.vocabulary.pointer}."
         )
     answers = task.solve(tokens[None])
     paths, _ = task.follow(tokens[None])

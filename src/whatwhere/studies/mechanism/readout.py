@@ -69,13 +69,15 @@ def deliveries(seen: Observation, batch: Batch) -> list[Delivery]:
 def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]:
     """How many hops nearer to the answer the strongest key was, in the layer that brought the answer."""
     depths = depths_of_answers(seen, batch)
-    nearer = hops_nearer(seen.strongest, batch.tokens, vocabulary)  # [layer, n, head, seq]; negative: leads elsewhere
+    nearer = hops_nearer(seen.strongest, batch.tokens, vocabulary)  # [layer, n, head, seq]; NaN: leads elsewhere
     rows = []
     for layer in range(seen.layers):
         inputs, positions = np.nonzero(depths == layer + 1)
         for head, moved in enumerate(nearer[layer, inputs, :, batch.paths[inputs, positions]].T):
             kinds = {hops: moved == hops for hops in range(int(batch.hops.max()) + 1)}
-            rows += [Move(layer, head, hops, _share(holds)) for hops, holds in (kinds | {None: moved < 0}).items()]
+            rows += [
+                Move(layer, head, hops, _share(holds)) for hops, holds in (kinds | {None: np.isnan(moved)}).items()
+            ]
     return rows
 
 

@@ -1,9 +1,10 @@
 """The fewest heads that suffice: backward elimination for each hop class, confirmed on held-out inputs.
 
 Starting from the whole model, each step ablates one more head: the one without which most answers stay right, and of
-equal ones the one that leaves the right answers likeliest. It stops when every further step would leave less than
-:data:`KEEP` of the whole model's accuracy. A head that cannot be ablated at some step is not tried again until nothing
-else is left; then all are tried once more, so that no head of the final set can be left out.
+equal ones the one that leaves the right answers likeliest. While there are many heads, a quarter of them goes at once
+if that is possible. The search stops when every further step would leave less than :data:`KEEP` of the whole model's
+accuracy. A head that cannot be ablated at some step is not tried again until nothing else is left; then all are tried
+once more. Last steps that do not keep as much on held-out inputs are taken back.
 
 Greedy search need not find the smallest set of all, and where heads can replace each other the set is one of several.
 """
@@ -24,8 +25,10 @@ from whatwhere.tasks.batch import Batch
 
 KEEP = 0.95
 """Of the whole model's accuracy."""
-STEPS = 16
-"""Models with more heads than this lose several at each step, so that the search takes about so many steps."""
+AT_A_TIME = 0.25
+"""The share of the heads that are left that a step tries to ablate at once."""
+SEARCHED = 100
+"""Inputs of each hop class to search on: each step runs the model on them once for each head."""
 
 
 def sufficient_sets(
@@ -41,29 +44,26 @@ def sufficient_sets(
     found = np.unique(batch.hops).tolist()
     for done, hops in enumerate(found):
         progress("searching for sufficient heads", done, len(found))
-        searched, others = batch[batch.hops == hops], held_out[held_out.hops == hops]
-        removed = eliminate(ablation, searched)
-        ablated: list[list[Head]] = [[]]
-        for heads in removed:
-            ablated.append([*ablated[-1], *heads])
+        searched, others = batch[batch.hops == hops][:SEARCHED], held_out[held_out.hops == hops]
+        removed = [[], *eliminate(ablation, searched)]
+        ablated = [[head for heads in removed[: step + 1] for head in heads] for step in range(len(removed))]
         rights = [answered(ablation, chosen, ablated).sum(1) for chosen in (searched, others)]
-        for now, heads, right, right_there in zip(ablated, [[], *removed], *rights, strict=True):
-            accuracies = share(int(right), len(searched)), share(int(right_there), len(others))
-            steps.append(Elimination(hops, len(ablation.heads) - len(now), write_heads(heads), *accuracies))
-        kept = [head for head in ablation.heads if head not in ablated[-1]]
-        last, whole = steps[-1], share(int(rights[1][0]), len(others))
-        sets.append(
-            SufficientSet(
+        of_class = [
+            Elimination(
                 hops,
-                len(kept),
-                len(ablation.heads),
-                write_heads(kept),
-                last.accuracy,
-                last.held_out,
-                whole,
-                last.held_out.value >= KEEP * whole.value,
+                len(ablation.heads) - len(gone),
+                write_heads(heads),
+                share(int(right), len(searched)),
+                share(int(elsewhere), len(others)),
             )
-        )
+            for heads, gone, right, elsewhere in zip(removed, ablated, *rights, strict=True)
+        ]
+        whole = of_class[0].held_out
+        last = max(at for at, step in enumerate(of_class) if step.held_out.value >= KEEP * whole.value)
+        kept = [head for head in ablation.heads if head not in ablated[last]]
+        accuracies = of_class[last].accuracy, of_class[last].held_out, whole
+        sets.append(SufficientSet(hops, len(kept), len(ablation.heads), write_heads(kept), *accuracies))
+        steps += of_class
     progress("searching for sufficient heads", len(found), len(found))
     return steps, sets
 
@@ -75,13 +75,15 @@ def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
     candidates = list(kept)
     while candidates:
         ablated = [head for heads in removed for head in heads]
-        quality = dict(zip(candidates, _quality(ablation, batch, [[head] for head in candidates], ablated), strict=True))
+        quality = dict(
+            zip(candidates, _quality(ablation, batch, [[head] for head in candidates], ablated), strict=True)
+        )
         spare = [head for head in candidates if quality[head][0] >= KEEP * whole]
         spare.sort(key=lambda head: quality[head], reverse=True)
         if not spare:
             candidates = kept if len(candidates) < len(kept) else []
             continue
-        chosen = spare[: max(1, len(kept) // STEPS)]
+        chosen = spare[: max(1, int(AT_A_TIME * len(kept)))]
         if len(chosen) > 1 and _quality(ablation, batch, [chosen], ablated)[0][0] < KEEP * whole:
             chosen = chosen[:1]  # the model can spare each of them, but not all
         removed.append(chosen)

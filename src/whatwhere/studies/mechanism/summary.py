@@ -1,143 +1,214 @@
-"""The mechanism of one model in words and small tables, at most 80 columns wide; every share with its interval."""
+"""What a person reads of the mechanism in the terminal; every share with its interval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from whatwhere.studies.mechanism.figures import Tables
-from whatwhere.studies.mechanism.readout import Move
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.mechanism.tables import (
+    Ablation,
+    Chain,
+    Example,
+    GroupAblation,
+    LayersUsed,
+    Move,
+    Patched,
+    Pointer,
+    Readable,
+    SufficientSet,
+    Verdict,
+)
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
 
 SHORTCUT = 0.05
-"""A layer moves more than one hop if this share of its arrivals surely does ..."""
+"""A layer takes shortcuts if more than this share of the answers that it brings surely comes from far ..."""
 ENOUGH = 20
-"""... and it has so many of them."""
+"""... and it brings so many of them."""
 SETTLED = 0.995
+DECODED = 0.9
 
 
-def summary(tables: Tables) -> str:
-    """What a reader of the terminal sees."""
-    parts = (_roles, _readout, _moves, _layers_used, _ablation, _patching, _hops)
-    return "\n\n".join("\n".join(part(tables)) for part in parts)
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Roles, when the answer can be read, what ablation and patching say, longer chains."""
+    shown = results.rows("examples", Example)[0]
+    right = "right" if shown.predicted == shown.answer else f"wrong, it is {shown.answer}"
+    return [
+        f"The mechanism of {escape(results.name)}, on {results.settings.inputs} inputs",
+        f"Figures 1 and 3 show the input {shown.tokens}. The answer of the model, {shown.predicted}, is {right}.",
+        *_roles(results.rows("verdicts", Verdict)),
+        _readout(results.rows("readout", Readable)),
+        _shortcuts(results.rows("moves", Move)),
+        _layers_used(results.rows("layers_used", LayersUsed)),
+        _addresses(results.rows("pointers", Pointer)),
+        *_ablation(results.rows("ablation", Ablation)),
+        _groups(results.rows("groups", GroupAblation)),
+        *_sufficient(results.rows("sufficient", SufficientSet)),
+        *_patching(results.rows("patching", Patched)),
+        _chains(results.rows("chains", Chain)),
+    ]
 
 
-def shortcut_layers(tables: Tables) -> list[int]:
-    """Layers whose arrivals often come from two or more hops nearer to the answer."""
-    return sorted({row.layer for row in tables.moves if _is_shortcut(row)})
+def outcomes(results: Results) -> Mapping[str, float]:
+    """How many heads are needed alone, how many suffice for the most hops, and the layers that they take."""
+    largest = max(results.rows("sufficient", SufficientSet), key=lambda row: row.hops)
+    used = max(results.rows("layers_used", LayersUsed), key=lambda row: row.hops)
+    needed = {(row.layer, row.head) for row in results.rows("ablation", Ablation) if row.needed}
+    return {"needed_heads": len(needed), "sufficient_heads": largest.size, "layers_used": used.layers.value}
+
+
+def shortcut_layers(rows: Sequence[Move]) -> list[int]:
+    """Layers that often bring the answer from two or more hops nearer to it."""
+    return sorted({row.layer for row in rows if _is_shortcut(row)})
 
 
 def _is_shortcut(row: Move) -> bool:
-    return row.hops_moved >= 2 and row.low > SHORTCUT and row.count >= ENOUGH
+    far = row.hops_nearer is not None and row.hops_nearer >= 2
+    return far and row.share.low > SHORTCUT and row.share.n >= ENOUGH
 
 
-def _roles(tables: Tables) -> Iterable[str]:
-    counted = max(row.count for row in tables.roles if row.distance == 1)
-    yield f"Roles: the strongest key of path positions, on {counted} solved inputs"
-    yield _line("head", "role, where it serves", "queries", "brings", "hurts hops (should)", "verdict")
-    for row in tables.verdicts:
-        yield _line(
-            f"{row.layer}.{row.head}",
-            f"{row.role} {_span(row.share, row.low, row.high)}",
-            str(row.count),
-            row.serves or "-",
-            f"{row.hurts or '-'} ({row.should_hurt or '-'})",
-            row.verdict,
-        )
-    yield "brings: hops from the answer at which it arrives in this layer; then classes of"
-    yield "as many hops or more should be hurt when the head is ablated. Roles count if so."
+def _roles(rows: Sequence[Verdict]) -> list[RenderableType]:
+    made = table(
+        "head", "role", "share of queries", "brings", "needed by hops", "expected", "verdict",
+        left=("role", "verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
+    )  # fmt: skip
+    for row in rows:
+        cells = (f"{row.layer}.{row.head}", f"  {row.role}", _span(row.share))
+        made.add_row(*cells, *(f"  {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
+    told = (
+        "brings: hops from the answer at which the answer can first be read after this layer. Classes of as many hops "
+        "or more are then expected to need the head."
+    )
+    return [made, remark(told)]
 
 
-def _line(head: str, role: str, queries: str, brings: str, hurts: str, verdict: str) -> str:
-    return f"{head:<5}{role:<27}{queries:>7} {brings:<8}{hurts:<20} {verdict}".rstrip()
-
-
-def _readout(tables: Tables) -> Iterable[str]:
-    classes = sorted({row.hops for row in tables.readout})
-    yield "Read-out at the last position: is the answer the unembedding's first choice?"
-    yield _columns("after layer", [f"{hops} hop{'s' if hops > 1 else ''}" for hops in classes])
-    at_end = [row for row in tables.readout if row.position == 0]
-    for layer in sorted({row.layer for row in at_end}):
-        shares = [next(row for row in at_end if (row.layer, row.hops) == (layer, hops)) for hops in classes]
-        if layer >= 0:
-            yield _columns(str(layer), [_span(row.share, row.low, row.high) for row in shares])
-        if min(row.share for row in shares) >= SETTLED:
+def _readout(rows: Sequence[Readable]) -> Table:
+    classes = sorted({row.hops for row in rows})
+    made = table("after layer", *map(_hops, classes), title="\nThe answer can be read at the last token")
+    last = {(row.layer, row.hops): row.share for row in rows if row.position == 0}
+    for layer in sorted({layer for layer, _ in last if layer is not None}):
+        made.add_row(str(layer), *(f"  {_span(last[layer, hops])}" for hops in classes))
+        if min(last[layer, hops].value for hops in classes) >= SETTLED:
             break
-    counts = [next(row.count for row in at_end if row.hops == hops) for hops in classes]
-    yield _columns("inputs", list(map(str, counts)))
+    made.add_row("inputs", *(str(last[None, hops].n) for hops in classes))
+    return made
 
 
-def _moves(tables: Tables) -> Iterable[str]:
-    found = shortcut_layers(tables)
+def _shortcuts(rows: Sequence[Move]) -> str:
+    found = shortcut_layers(rows)
     if not found:
-        yield "Shortcuts: no layer fetches the answer from two or more hops away."
-        return
-    yield "Shortcuts: layers whose strongest key is two or more hops nearer to the answer"
+        return "\nShortcuts: no layer brings the answer from two or more hops away."
+    lines = ["\nShortcuts: layers whose strongest key was two or more hops nearer to the answer that they bring"]
     for layer in found:
-        far = [row for row in tables.moves if row.layer == layer and _is_shortcut(row)]
-        told = ", ".join(f"{row.hops_moved} hops {_span(row.share, row.low, row.high)}" for row in far)
-        yield f"layer {layer}: {told} of {far[0].count} arrivals"
+        far = [row for row in rows if row.layer == layer and _is_shortcut(row)]
+        told = ", ".join(f"{row.hops_nearer} hops {_span(row.share)}" for row in far)
+        lines.append(f"layer {layer}: {told} of {far[0].share.n} answers")
+    return "\n".join(lines)
 
 
-def _layers_used(tables: Tables) -> Iterable[str]:
-    yield "Layers until the answer can be read at the last position"
-    yield f"{'hops':<6}{'mean':<19}{'doubling':<10}{'fewer layers than hops':<25}inputs"
-    for row in tables.layers_used:
-        fewer = _span(row.fewer, row.fewer_low, row.fewer_high)
-        yield f"{row.hops:<6}{_span(row.mean, row.low, row.high):<19}{row.doubling:<10}{fewer:<25}{row.count}"
-    yield "There a linear probe decodes the address of " + _reach(tables)
+def _layers_used(rows: Sequence[LayersUsed]) -> Table:
+    made = table(
+        "hops", "layers", "doubling", "fewer layers than hops", "inputs",
+        title="\nLayers until the answer can be read at the last token",
+    )  # fmt: skip
+    for row in rows:
+        cells = (_span(row.layers), str(row.doubling), _span(row.fewer), str(row.layers.n))
+        made.add_row(str(row.hops), *(f"  {cell}" for cell in cells))
+    return made
 
 
-def _reach(tables: Tables) -> str:
-    """The layer from which on each address is decodable in nine of ten inputs."""
+def _addresses(rows: Sequence[Pointer]) -> str:
+    """The layer from which on each address is decoded in nine of ten inputs."""
     told = []
-    for ahead in sorted({row.ahead for row in tables.pointers}):
-        layers = [row.layer for row in tables.pointers if row.ahead == ahead and row.low >= 0.9]
-        told.append(f"p{ahead} " + ("never" if not layers else "at once" if min(layers) < 0 else f"from {min(layers)}"))
-    return ", ".join(told)
+    for ahead in sorted({row.ahead for row in rows}):
+        layers = [row.layer for row in rows if row.ahead == ahead and row.share.low >= DECODED]
+        numbers = [layer for layer in layers if layer is not None]
+        when = "at once" if None in layers else f"after layer {min(numbers)}" if numbers else "never"
+        told.append(f"p{ahead} {when}")
+    return "There a linear probe decodes the address of " + ", ".join(told) + "."
 
 
-def _ablation(tables: Tables) -> Iterable[str]:
-    classes = sorted({row.hops for row in tables.ablation})
-    yield "Ablation: accuracy with one head replaced by its mean"
-    yield _columns("head", [f"{hops} hop{'s' if hops > 1 else ''}" for hops in classes])
-    first = [row for row in tables.ablation if (row.layer, row.head) == (0, 0)]
-    yield _columns("none", [_span(row.before, row.before_low, row.before_high) for row in first])
-    spared = 0
-    for layer, head in sorted({(row.layer, row.head) for row in tables.ablation}):
-        rows = [row for row in tables.ablation if (row.layer, row.head) == (layer, head)]
-        if any(row.hurts for row in rows):
-            yield _columns(f"{layer}.{head}", [_span(row.after, row.after_low, row.after_high) for row in rows])
-        else:
-            spared += 1
-    yield _columns("inputs", [str(row.count) for row in first])
-    if spared:
-        yield f"Each of the other {spared} heads can be ablated without harm (intervals overlap)."
+def _ablation(rows: Sequence[Ablation]) -> list[RenderableType]:
+    classes = sorted({row.hops for row in rows})
+    heads = sorted({(row.layer, row.head) for row in rows})
+    of = {(row.layer, row.head, row.hops): row for row in rows}
+    made = table("head", *map(_hops, classes), title="\nAccuracy with one head replaced by its mean")
+    made.add_row("none", *(f"  {_span(of[*heads[0], hops].before)}" for hops in classes))
+    needed = [head for head in heads if any(of[*head, hops].needed for hops in classes)]
+    for head in needed:
+        made.add_row(f"{head[0]}.{head[1]}", *(f"  {_span(of[*head, hops].after)}" for hops in classes))
+    spared = len(heads) - len(needed)
+    told = (
+        f"Each of the {'other ' if needed else ''}{spared} heads can be ablated alone: no hop class loses more than "
+        "0.05 (McNemar's exact test, p < 0.001)."
+    )
+    return [made, *([remark(told)] if spared else [])]
 
 
-def _patching(tables: Tables) -> Iterable[str]:
-    yield "Patching: from which layer on the last position carries a changed hop"
-    for hop in sorted({row.changed_hop for row in tables.patching}):
-        at_end = [row for row in tables.patching if (row.changed_hop, row.kind, row.position) == (hop, "state", 0)]
-        carried = [row for row in at_end if row.low > 0.5]
-        if not at_end[0].count:
-            yield f"hop {hop}: no pairs"
+def _groups(rows: Sequence[GroupAblation]) -> Table:
+    classes = sorted({row.hops for row in rows})
+    made = table(
+        "ablated together", *map(_hops, classes), left=("ablated together",), title="\nAccuracy without groups"
+    )
+    of = {(row.group, row.hops): row for row in rows}
+    for group in dict.fromkeys(row.group for row in rows):
+        cells = (of[group, hops] for hops in classes)
+        made.add_row(group, *(f"  {row.after.value:.2f}{'*' if row.needed else ' '}" for row in cells))
+    made.caption, made.caption_justify = "* needed: a loss above 0.05, p < 0.001", "left"
+    return made
+
+
+def _sufficient(rows: Sequence[SufficientSet]) -> list[RenderableType]:
+    made = table(
+        "hops", "heads", "which", "search", "held out", "whole model", left=("which",),
+        title="\nThe fewest heads found that keep 0.95 of the accuracy, all others ablated",
+    )  # fmt: skip
+    for row in rows:
+        of = (row.accuracy, row.held_out, row.whole)
+        spans = (f"  {_span(one)}" for one in of)
+        made.add_row(str(row.hops), f"  {row.size} of {row.all_heads}", f"  {_short(row.heads) or 'none'}", *spans)
+    return [made]
+
+
+def _short(heads: str) -> str:
+    """Layers alone, where each has one head."""
+    names = heads.split()
+    return " ".join(name[:-2] for name in names) if all(name.endswith(".0") for name in names) else heads
+
+
+def _patching(rows: Sequence[Patched]) -> list[RenderableType]:
+    lines = ["\nPatching: the first layer after which the last token carries a changed hop"]
+    for hop in sorted({row.changed_hop for row in rows}):
+        last = [row for row in rows if (row.changed_hop, row.what, row.position) == (hop, "state", 0)]
+        carried = [row for row in last if row.share.low > 0.5]
+        if not last[0].share.n:
+            lines.append(f"hop {hop}: no pairs")
         elif carried:
-            row = carried[0]
-            yield f"hop {hop}: layer {row.layer}, {_span(row.share, row.low, row.high)} of {row.count} pairs"
+            first = carried[0]
+            lines.append(f"hop {hop}: layer {first.layer}, {_span(first.share)} of {first.share.n} pairs")
         else:
-            yield f"hop {hop}: none, of {at_end[0].count} pairs"
+            lines.append(f"hop {hop}: none, of {last[0].share.n} pairs")
+    return ["\n".join(lines)]
 
 
-def _hops(tables: Tables) -> Iterable[str]:
-    yield f"Longer chains (trained on 1 to {tables.most} hops)"
-    for row in tables.hops:
-        guess = "nothing hides the answer" if row.guess == 1 else f"guessing {row.guess:.2f}"
-        told = _span(row.accuracy, row.low, row.high)
-        yield f"{row.hops} hop{'s' if row.hops > 1 else ' '}  {told} of {row.count}, {guess}"
+def _chains(rows: Sequence[Chain]) -> Table:
+    made = table("hops", "accuracy", "inputs", "guessing", "", left=("",), title="\nLonger chains")
+    for row in rows:
+        guess = "nothing hides the answer" if row.guess == 1 else f"{row.guess:.2f}"
+        note = "  trained" if row.trained else ""
+        made.add_row(str(row.hops), f"  {_span(row.accuracy)}", f"  {row.accuracy.n}", f"  {guess}", note)
+    return made
 
 
-def _columns(first: str, cells: Sequence[str]) -> str:
-    return (f"{first:<12}" + "".join(f"{cell:<17}" for cell in cells)).rstrip()
+def _hops(hops: int) -> str:
+    return f"{hops} hop{'s' * (hops > 1)}"
 
 
-def _span(value: float, low: float, high: float) -> str:
-    return "undefined" if value != value else f"{value:.2f} ({low:.2f}-{high:.2f})"
+def _span(estimate: Estimate) -> str:
+    if estimate.value != estimate.value:
+        return "undefined"
+    return f"{estimate.value:.2f} ({estimate.low:.2f}-{estimate.high:.2f})"

@@ -264,7 +264,10 @@ class Elimination:
 
 @dataclass(frozen=True)
 class SufficientSet:
-    """The fewest heads found that keep 0.95 of a hop class's accuracy while all others are ablated."""
+    """The fewest heads found that keep 0.95 of a hop class's accuracy while all others are ablated.
+
+    They do so on the inputs of the search and on held-out inputs.
+    """
 
     hops: int
     size: int
@@ -275,8 +278,6 @@ class SufficientSet:
     held_out: Estimate
     whole: Estimate
     """The accuracy of the whole model on the held-out inputs."""
-    confirmed: bool
-    """Whether it keeps 0.95 on the held-out inputs as well."""
 
 
 @dataclass(frozen=True)
