@@ -56,8 +56,7 @@ def to_frame(kind: type[Row], rows: Sequence[Row]) -> pd.DataFrame:
 
 def from_frame(kind: type[Row], frame: pd.DataFrame) -> list[Row]:
     """A DataFrame as rows; the inverse of :func:`to_frame`."""
-    values = {name: _cells(frame.loc[:, name], hint) for name, hint, _ in _columns(kind)}
-    return [_row(kind, values, index) for index in range(len(frame))]
+    return _rows(kind, frame)
 
 
 def _cells(column: pd.Series, hint: Any) -> list[Any]:
@@ -68,15 +67,15 @@ def _cells(column: pd.Series, hint: Any) -> list[Any]:
     )
 
 
-def _row(kind: type[Row], values: dict[str, list[Any]], index: int, prefix: str = "") -> Row:
+def _rows(kind: type[Row], frame: pd.DataFrame, prefix: str = "") -> list[Row]:
     hints = get_type_hints(kind)
-    found = {}
+    found = []
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name
         hint = hints[field.name]
         nested = isinstance(hint, type) and is_dataclass(hint)
-        found[field.name] = _row(hint, values, index, f"{name}_") if nested else values[name][index]
-    return kind(**found)
+        found.append(_rows(hint, frame, f"{name}_") if nested else _cells(frame.loc[:, name], hint))
+    return [kind(*cells) for cells in zip(*found, strict=True)]
 
 
 def write_csv(frame: pd.DataFrame) -> bytes:

@@ -1,171 +1,237 @@
-"""Pure heads: when they emerge, which ones a task needs, and of which kind (Sections 3.1 and 3.3, Figures 2B and 2C).
+"""Pure heads: when they emerge, which kinds a task needs (abstract, Sections 3.1 and 3.3, Figures 2B and 2C).
 
 The paper says that heads "must be pure in order for test accuracy to converge to its maximal value". That can be read
-of all heads, or of those that the model needs: whose ablation hurts. Both are judged. A third reading counts purity
-within a window: a head that counts positions among tokens of one kind only is half symbolic over all swaps, because
-its attention follows that kind across windows (docs/scores.md).
+of all heads, or of those that the model needs: whose ablation costs accuracy. Both are judged. Where no single head is
+needed, the fewest heads that suffice take their place. A third reading counts purity within a window: a head that
+counts positions among tokens of one kind only is half symbolic over all swaps, because its attention follows that kind
+across windows (docs/scores.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from whatwhere.heads.purity import GAMMAS, KINDS, Kind
-from whatwhere.heads.summary import WindowScores, label_of
-from whatwhere.studies.claim import Claim, Finding
-from whatwhere.studies.dynamics.claims_learning import learned_steps
-from whatwhere.studies.source import NotTested, Source
+from whatwhere.heads.purity import GAMMAS, KINDS
+from whatwhere.heads.summary import label_of
+from whatwhere.studies.claim import Claim, Finding, listed
+from whatwhere.studies.dynamics.history import ScoreHistory, Training
+from whatwhere.studies.dynamics.learned_runs import (
+    GAMMA,
+    Heads,
+    Kinds,
+    all_heads,
+    final_kinds,
+    learned,
+    needed_heads,
+    over_band,
+    sufficient_heads,
+)
+from whatwhere.studies.dynamics.learning import crossings
+from whatwhere.studies.dynamics.summary import head_name
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.mechanism.tables import Window
 
-GAMMA, SMALLER = GAMMAS
 RISES = 2
 """A staircase has at least two steps."""
-Heads = Sequence[tuple[int, int]]
-Which = Literal["all", "needed"]
+Which = Literal["all", "needed", "sufficient"]
+_OF = {
+    "all": "all heads",
+    "needed": "the heads whose ablation alone costs accuracy",
+    "sufficient": "the fewest heads that suffice",
+}
 
 
-def pure_at_maximum(task: str, which: Which) -> Callable[[Source], Finding]:
+def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training, Heads]:
+    """A model that has learned its task, and all of its heads or those that it needs."""
+    run = learned(evidence, model)
+    if which == "all":
+        return run, all_heads(run)
+    return run, (needed_heads if which == "needed" else sufficient_heads)(evidence, model)
+
+
+def pure_at_maximum(model: str, which: Which) -> Callable[[Evidence], Finding]:
     """The share of heads that are pure, of either kind, at the moment of maximal accuracy."""
 
-    def measure(source: Source) -> Finding:
-        run = source.learned(task)
-        heads = all_heads(source, task) if which == "all" else needed(source, task)
-        found = run.purity(GAMMA)
-        pure = found.positional | found.symbolic
-        at = int(np.searchsorted(found.steps, run.best, side="right")) - 1  # the checkpoint at or before t*
-        then, now = [[head for head in heads if pure[when][head]] for when in (at, -1)]
+    def measure(evidence: Evidence) -> Finding:
+        run, heads = chosen_heads(evidence, model, which)
+
+        def pure_at(history: ScoreHistory, at: int) -> Heads:
+            found = history.purity(GAMMA)
+            return [head for head in heads if (found.positional | found.symbolic)[at][head]]
+
+        steps = run.scores.steps
+        at = int(np.searchsorted(steps, run.best, side="right")) - 1  # the checkpoint at or before t*
+        then, now = pure_at(run.scores, at), pure_at(run.scores, -1)
         impure = [head for head in heads if head not in then]
-        scores = ", ".join(f"layer {name(head, run.heads)} {_pair(source, task, at, head)}" for head in impure[:4])
+        scores = ", ".join(f"layer {_name(run, head)} {_pair(run, at, head)}" for head in impure[:4])
         more = f" and {len(impure) - 4} more" if len(impure) > 4 else ""
         why = (
-            f"At step {found.steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
+            f"At step {steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
             + f" Not pure then: {scores}{more} (positional/symbolic)." * bool(impure)
+            + over_band(run, lambda history: len(pure_at(history, at)))
         )
-        return share_of_heads(len(then), len(heads), why, run.history.settings.inputs)
+        return share_of_heads(len(then), len(heads), why, run)
 
     return measure
 
 
-def _pair(source: Source, task: str, at: int, head: tuple[int, int]) -> str:
-    history = source.dynamics(task).history
-    return f"{history.positional[at][head]:.2f}/{history.symbolic[at][head]:.2f}"
+def kinds_present(model: str, which: Which) -> Callable[[Evidence], Finding]:
+    """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
+
+    def measure(evidence: Evidence) -> Finding:
+        run, heads = chosen_heads(evidence, model, which)
+        kinds = final_kinds(run, heads)
+        return _both_kinds(kinds, f"Of {_OF[which]}, {_told(kinds)} by the end of training.", run)
+
+    return measure
 
 
-def needed_pure_within_window(source: Source) -> Finding:
+def kinds_within_window(evidence: Evidence) -> Finding:
+    """The same of the number model, where a head counts that is pure within the window it looks at most."""
+    run = learned(evidence, "number")
+    labels = {head: label_of(row.positional, row.symbolic, GAMMA) for head, row in main_windows(evidence).items()}
+    kinds: Kinds = {kind: [head for head, label in labels.items() if label == kind] for kind in KINDS}
+    return _both_kinds(kinds, f"Within the window it looks at most, {_told(kinds)} by the end of training.", run)
+
+
+def _both_kinds(kinds: Kinds, why: str, run: Training) -> Finding:
+    present = sum(bool(heads) for heads in kinds.values())
+    return Finding(present == len(KINDS), float(present), why, None, run.settings.inputs)
+
+
+def letter_symbolic_only(which: Which) -> Callable[[Evidence], Finding]:
+    """The share of needed heads of the letter model that are purely symbolic; no head may be purely positional."""
+
+    def measure(evidence: Evidence) -> Finding:
+        run, heads = chosen_heads(evidence, "letter", which)
+        kinds, positional = final_kinds(run, heads), final_kinds(run, all_heads(run))["positional"]
+        why = (
+            f"Of {_OF[which]}, {_told(kinds)} by the end of training; "
+            f"of all heads {len(positional)} are purely positional."
+        )
+        found = share_of_heads(len(kinds["symbolic"]), len(heads), why, run)
+        return replace(found, holds=found.holds and not positional)
+
+    return measure
+
+
+def needed_pure_within_window(evidence: Evidence) -> Finding:
     """The share of needed heads of the number model that are pure within the window they look at most."""
-    run, heads = source.learned("number"), needed(source, "number")
-    windows = main_windows(source, "number")
-    labels = {head: label_of(windows[head].positional, windows[head].symbolic, GAMMA) for head in heads}
-    pure = [head for head in heads if labels[head] in KINDS]
+    run, heads = chosen_heads(evidence, "number", "needed")
+    windows = main_windows(evidence)
+    pure = [head for head in heads if label_of(windows[head].positional, windows[head].symbolic, GAMMA) in KINDS]
     told = ", ".join(
-        f"layer {name(head, run.heads)} {windows[head].positional:.2f}/{windows[head].symbolic:.2f} in the "
+        f"layer {_name(run, head)} {windows[head].positional:.2f}/{windows[head].symbolic:.2f} in the "
         f"{windows[head].window} window"
         for head in heads
     )
-    return share_of_heads(len(pure), len(heads), f"At the end of training: {told}.", run.history.settings.inputs)
+    return share_of_heads(len(pure), len(heads), f"At the end of training: {told}.", run)
 
 
-def positional_staircase(source: Source) -> Finding:
+def positional_staircase(evidence: Evidence) -> Finding:
     """At how many separate checkpoints positional heads of the number model become pure for good."""
-    found = source.learned("number").purity(GAMMA)
-    joined = found.joined("positional")
-    steps = sorted({step for step, _, _ in joined})
+    run = learned(evidence, "number")
+    joined = run.scores.purity(GAMMA).joined("positional")
+    rises = len({step for step, _, _ in joined})
     told = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
-    why = f"Purely positional for good: {told}."
-    return Finding(len(steps) >= RISES, float(len(steps)), why, None, source.dynamics("number").history.settings.inputs)
+    band = over_band(run, lambda history: len({step for step, _, _ in history.purity(GAMMA).joined("positional")}))
+    why = f"Purely positional for good: {told}.{band}"
+    return Finding(rises >= RISES, float(rises), why, None, run.settings.inputs)
 
 
-def symbolic_early(source: Source) -> Finding:
-    """When the first symbolic head is pure for good, as a multiple of when the last hop class is solved."""
-    joined = source.learned("number").purity(GAMMA).joined("symbolic")
+def symbolic_early(evidence: Evidence) -> Finding:
+    """When the first symbolic head is pure for good, as a multiple of when the last hop class is learned."""
+    run = learned(evidence, "number")
+    joined = run.scores.purity(GAMMA).joined("symbolic")
     if not joined:
         return Finding(False, float("inf"), "No head of the number model becomes purely symbolic for good.")
-    steps, _ = learned_steps(source, "number")
+    last = max(crossings(run).values())
     step, layer, _ = joined[0]
-    why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {max(steps)}."
-    value = step / max(max(steps), 1)
-    return Finding(value <= 1, value, why, None, source.dynamics("number").history.settings.inputs)
+    why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {last:,.0f}."
+    value = step / max(last, 1.0)
+    return Finding(value <= 1, value, why, None, run.settings.inputs)
 
 
-def same_at_smaller_gamma(source: Source) -> Finding:
+def same_at_smaller_gamma(evidence: Evidence) -> Finding:
     """Of the heads that end pure at the larger tolerance, the share that does at the smaller one."""
     large, small = 0, 0
-    for task in ("number", "letter"):
-        ends = [_pure_in_the_end(source, task, gamma) for gamma in (GAMMA, SMALLER)]
+    for model in ("number", "letter"):
+        run = learned(evidence, model)
+        ends = [
+            {(kind, *place) for kind in KINDS for _, *place in run.scores.purity(gamma).joined(kind)}
+            for gamma in GAMMAS
+        ]
         large, small = large + len(ends[0]), small + len(ends[0] & ends[1])
     if not large:
-        raise NotTested(f"no head of either model ends pure at gamma {GAMMA}, so there are no curves to compare.")
-    why = f"{small} of the {large} heads that end pure at gamma {GAMMA} do at {SMALLER}."
-    return share_of_heads(small, large, why, source.dynamics("letter").history.settings.inputs)
+        raise NotTested(f"no head of either model ends pure at gamma {GAMMAS[0]}, so there are no curves to compare.")
+    why = f"{small} of the {large} heads that end pure at gamma {GAMMAS[0]} do at {GAMMAS[1]}."
+    return share_of_heads(small, large, why, run)
 
 
-def _pure_in_the_end(source: Source, task: str, gamma: float) -> set[tuple[Kind, int, int]]:
-    found = source.learned(task).purity(gamma)
-    return {(kind, layer, head) for kind in KINDS for _, layer, head in found.joined(kind)}
+def main_windows(evidence: Evidence) -> dict[tuple[int, int], Window]:
+    """Of each head of the number model, its scores within the window that gets most of its attention."""
+    rows = sorted(evidence.rows("mechanism", "number", "windows", Window), key=lambda row: row.attention)
+    return dict(sorted({(row.layer, row.head): row for row in rows}.items()))  # of a head, the last one stays
 
 
-def all_heads(source: Source, task: str) -> Heads:
-    """Every head of a model."""
-    run = source.learned(task)
-    return [(layer, head) for layer in range(run.layers) for head in range(run.heads)]
-
-
-def needed(source: Source, task: str) -> Heads:
-    """The heads whose ablation hurts; there must be some."""
-    source.learned(task)
-    heads = source.needed_heads(task)
-    if not heads:
-        raise NotTested(f"no single head of the {task} model is needed: no ablation hurts.")
-    return heads
-
-
-def main_windows(source: Source, task: str) -> dict[tuple[int, int], WindowScores]:
-    """Of each head, its scores within the window that gets most of its attention."""
-    rows = sorted(source.table(task, "mechanism", "windows", WindowScores), key=lambda row: row.attention)
-    most = {(row.layer, row.head): row for row in rows}  # the last one stays
-    return {head: most[head] for head in sorted(most)}
-
-
-def name(head: tuple[int, int], heads: int) -> str:
-    """``3``, or ``3.1`` where a layer has several heads."""
-    return f"{head[0]}.{head[1]}" if heads > 1 else str(head[0])
-
-
-def share_of_heads(hits: int, count: int, why: str, inputs: int) -> Finding:
+def share_of_heads(hits: int, count: int, why: str, run: Training) -> Finding:
     """A share of heads, which must be all of them; heads are no sample, so it has a spread over seeds only."""
-    return Finding(hits == count, hits / count, why, None, inputs)
+    return Finding(hits == count, hits / count, why, None, run.settings.inputs)
 
 
-_ALL = "Share of heads that are pure (gamma 0.1) at the step of maximal accuracy, with swaps over the whole input."
-_NEEDED = "The same, of the heads whose mean-ablation lowers the accuracy of some hop class (95 % intervals apart)."
+def _pair(run: Training, at: int, head: tuple[int, int]) -> str:
+    return f"{run.scores.positional[at][head]:.2f}/{run.scores.symbolic[at][head]:.2f}"
+
+
+def _name(run: Training, head: tuple[int, int]) -> str:
+    return head_name(*head, run.scores.shape[1])
+
+
+def _told(kinds: Kinds) -> str:
+    parts = [
+        f"{len(heads)} {'is' if len(heads) == 1 else 'are'} purely {kind}"
+        + f" (layer {listed([layer for layer, _ in heads])})" * bool(heads)
+        for kind, heads in kinds.items()
+    ]
+    return " and ".join(parts)
+
+
+_AT = "gamma 0.1, last query, tau 1e-4"
 _EVERY = "every one of them"
-_WHERE = "Section 3.1, Figures 2B and 2C"
+_END = f"at the end of training ({_AT})"
+_WHERE = "Abstract, Sections 3.1 and 3.3"
+_OURS = "not in the paper; see docs/scores.md"
+_ALONE = "whose mean-ablation alone loses more than 0.05 of a hop class"
+_FEWEST = "of the fewest heads that keep 0.95 of a hop class while all others are ablated"
 
 
-def _purity_claim(task: str, which: Which) -> Claim:
+def _purity_claim(model: str, which: Which) -> Claim:
     of = "all heads are" if which == "all" else "every needed head is"
     return Claim(
-        f"pure-at-maximum-{task}-{which}",
-        f"{task.capitalize()} task: {of} pure when accuracy is maximal",
+        f"pure-at-maximum-{model}-{which}",
+        f"{model.capitalize()} task: {of} pure when accuracy is maximal",
         "Heads must be pure, positional or symbolic, for test accuracy to converge to its maximum: when it has, "
         + ("all heads are." if which == "all" else "those are that the model needs."),
-        _WHERE,
-        _ALL if which == "all" else f"{_ALL} {_NEEDED}",
+        "Section 3.1, Figures 2B and 2C",
+        f"Share of {'all heads' if which == 'all' else f'heads {_ALONE}'} that are pure at the step of maximal "
+        f"accuracy ({_AT}).",
         _EVERY,
-        pure_at_maximum(task, which),
+        pure_at_maximum(model, which),
     )
 
 
-CLAIMS = (
-    *(_purity_claim(task, which) for which in ("all", "needed") for task in ("number", "letter")),
+PURITY_CLAIMS = (
+    *(_purity_claim(model, which) for which in ("all", "needed") for model in ("number", "letter")),
     Claim(
         "pure-number-needed-within-window",
         "Number task, within a window: every needed head is pure",
         "Our reading: a needed head is pure among the tokens of the window that it looks at most.",
-        "not in the paper; see docs/scores.md",
-        "Share of needed heads that are pure (gamma 0.1) at the end of training, with swaps inside that window alone.",
+        _OURS,
+        f"Share of needed heads that are pure {_END}, with swaps inside that window alone.",
         _EVERY,
         needed_pure_within_window,
     ),
@@ -174,7 +240,7 @@ CLAIMS = (
         "Number task: positional purity rises in steps",
         "The count of purely positional heads rises step by step, as hop classes are learned.",
         "Section 3.3, Figure 2C",
-        "Separate checkpoints at which heads of the number model become purely positional (gamma 0.1) for good.",
+        f"Separate checkpoints at which heads of the number model become purely positional for good ({_AT}).",
         f"at least {RISES}, without which there is no staircase",
         positional_staircase,
     ),
@@ -184,7 +250,7 @@ CLAIMS = (
         "Symbolic propagation is available early enough to support the later positional computations.",
         "Section 3.3, Figure 2C",
         "Step from which the first head is purely symbolic for good, over the step at which the last hop class "
-        "reaches 0.9.",
+        f"reaches 0.9 ({_AT}).",
         "at most 1",
         symbolic_early,
     ),
@@ -193,8 +259,63 @@ CLAIMS = (
         "Purity looks the same at a smaller tolerance",
         "At gamma 0.05 the purity curves keep their shape, aside from a small shift in time.",
         "Appendix, learning dynamics in all layers",
-        "Of the heads of both models that end pure at gamma 0.1, the share that ends pure at 0.05.",
+        "Of the heads of both models that end pure at gamma 0.1, the share that ends pure at 0.05 (last query, tau "
+        "1e-4).",
         _EVERY,
         same_at_smaller_gamma,
+    ),
+    Claim(
+        "number-needs-both-kinds",
+        "The number task needs positional and symbolic heads",
+        "The number task requires both positional and symbolic heads.",
+        _WHERE,
+        f"Kinds of pure heads among those {_ALONE}, {_END}.",
+        "2 kinds",
+        kinds_present("number", "needed"),
+    ),
+    Claim(
+        "number-suffices-with-both-kinds",
+        "The fewest heads that do the number task are positional and symbolic",
+        "Our reading, where no single head is needed: the heads that suffice are of both kinds.",
+        _OURS,
+        f"Kinds of pure heads {_FEWEST}, {_END}.",
+        "2 kinds",
+        kinds_present("number", "sufficient"),
+    ),
+    Claim(
+        "number-has-both-kinds",
+        "The number model ends with positional and symbolic heads",
+        "A weaker reading: both kinds of pure heads are there, whether or not the model needs them.",
+        "Sections 3.1 and 3.3, Figure 2C",
+        f"Kinds of pure heads {_END}, with swaps over the whole input.",
+        "2 kinds",
+        kinds_present("number", "all"),
+    ),
+    Claim(
+        "number-has-both-kinds-within-window",
+        "Within a window, the number model has positional and symbolic heads",
+        "Our reading: both kinds are there, among the tokens of the window that each head looks at most.",
+        _OURS,
+        f"Kinds of pure heads {_END}, with swaps inside that window alone.",
+        "2 kinds",
+        kinds_within_window,
+    ),
+    Claim(
+        "letter-needs-only-symbolic",
+        "The letter task needs symbolic heads only",
+        "The letter task requires only symbolic heads.",
+        _WHERE,
+        f"Share of purely symbolic heads among those {_ALONE}, {_END}.",
+        "every one of them, and no purely positional head anywhere",
+        letter_symbolic_only("needed"),
+    ),
+    Claim(
+        "letter-suffices-with-symbolic",
+        "The fewest heads that do the letter task are symbolic",
+        "Our reading, where no single head is needed: the heads that suffice are symbolic.",
+        _OURS,
+        f"Share of purely symbolic heads {_FEWEST}, {_END}.",
+        "every one of them, and no purely positional head anywhere",
+        letter_symbolic_only("sufficient"),
     ),
 )  # fmt: skip

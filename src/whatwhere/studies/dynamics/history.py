@@ -1,120 +1,154 @@
-"""Scores along training, as ``RUN/scores.csv`` keeps them: one row per checkpoint, layer and head (Figures 2B, 2C)."""
+"""A run along its training, as arrays: what Figure 2 draws and claims are judged from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, HeadScores, Weighting
-from whatwhere.machine import memory
-from whatwhere.store.storage import read_csv, write_csv
-from whatwhere.training.run import Run
+from whatwhere.heads.entropy import min_max
+from whatwhere.heads.purity import GAMMAS, Purity, purity, step_of_maximal_accuracy
+from whatwhere.studies.dynamics.tables import Accuracy, PureHead
+from whatwhere.studies.results import Results
 
-COLUMNS = (
-    "step", "layer", "head", "positional", "symbolic", "entropy", "tau", "inputs",
-    "seed", "level", "entropy_share", "own", "undefined",
-)  # fmt: skip
+if TYPE_CHECKING:
+    import pandas as pd
+
 _NUMBERS = ("positional", "symbolic", "entropy", "entropy_share")
-WATCH = "watch.json"
-"""Lies beside the scores of a training that is not ours; a ``config.json`` there is that of another library."""
-Row = tuple[object, ...]
-"""The cells of one line, in the order of :data:`COLUMNS`."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What decides the scores of a checkpoint."""
-
-    tau: float = TAU
-    inputs: int = 512
-    """Sequences of the run's own task, equally many of each hop count."""
-    seed: int = 0
-    """Of the inputs."""
-
-    def __post_init__(self) -> None:
-        Weighting(self.tau)  # refuses an impossible one
-        if self.inputs < 1:
-            raise WhatwhereError(f"the number of inputs must be 1 or more, not {self.inputs}.")
-
-    def __str__(self) -> str:
-        return f"tau {self.tau:.10g}, {self.inputs} inputs, seed {self.seed}"
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreHistory:
-    """The scores of a run's checkpoints; NaN for heads that were not scored, where only some were."""
+    """The scores of some heads along training, for one reading and one tau; NaN for heads that were not scored."""
 
-    settings: Settings
     steps: Int[np.ndarray, "step"]
     positional: Float[np.ndarray, "step layer head"]
     symbolic: Float[np.ndarray, "step layer head"]
     entropy: Float[np.ndarray, "step layer head"]
     entropy_share: Float[np.ndarray, "step layer head"]
 
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> ScoreHistory:
+        """From a table of scores that share reading and tau."""
+        steps, at = np.unique(frame["step"].to_numpy(), return_inverse=True)
+        layers, heads = (frame[name].to_numpy(np.int64) for name in ("layer", "head"))
+        table = np.full((len(_NUMBERS), len(steps), layers.max() + 1, heads.max() + 1), np.nan)
+        table[:, at, layers, heads] = [frame[name].to_numpy(np.float64) for name in _NUMBERS]
+        return cls(steps, *table)
 
-def read_history(path: Path) -> ScoreHistory:
-    """Reads a run's scores.
+    @classmethod
+    def each(cls, frame: pd.DataFrame) -> dict[tuple[str, float], ScoreHistory]:
+        """From a table of scores, by reading and tau."""
+        return {(str(reading), float(tau)): cls.of(rows) for (reading, tau), rows in frame.groupby(["reading", "tau"])}
 
-    Raises:
-        WhatwhereError: there is no such file, it is damaged, or it mixes settings.
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers, and heads of each."""
+        return self.positional.shape[1], self.positional.shape[2]
+
+    @cached_property
+    def scaled_entropy(self) -> Float[np.ndarray, "step layer head"]:
+        """Each head's entropy, scaled to its range along training, as the paper draws it."""
+        return min_max(self.entropy)
+
+    def purity(self, gamma: float = GAMMAS[0]) -> Purity:
+        """Which heads are pure, and since when."""
+        return purity(self.steps, self.positional, self.symbolic, gamma)
+
+
+class Training:
+    """One result of the study: learning curves and scores of a run.
+
+    Args:
+        results: of the study; each table is read when it is first asked for.
     """
-    what = "the run's scores"
-    rows = read_csv(path, what, COLUMNS, _owner(path))
-    try:
-        settings = {Settings(float(row["tau"]), int(row["inputs"]), int(row["seed"])) for row in rows}
-        numbers = np.array([[float(row[name] or "nan") for name in _NUMBERS] for row in rows])
-        index = np.array([[int(row[name]) for name in ("step", "layer", "head")] for row in rows])
-    except ValueError as error:
-        raise WhatwhereError(f"{what} at {path} are damaged: {error}. Score anew with --force.") from error
-    if len(settings) != 1:
-        found = "; ".join(sorted(map(str, settings))) or "no rows"
-        raise WhatwhereError(f"{what} at {path} should have one set of settings, and have {found}. Use --force.")
-    steps, at_step = np.unique(index[:, 0], return_inverse=True)
-    scored = {(layer, head) for _, layer, head in index.tolist()}
-    if index.min() < 0 or len({*map(tuple, index.tolist())}) != len(rows) or len(rows) != len(steps) * len(scored):
-        raise WhatwhereError(
-            f"{what} at {path} should have one row for each of {len(steps)} steps and each of {len(scored)} heads, "
-            f"and have {len(rows)} rows. Score anew with --force."
-        )
-    layers, heads = (index[:, 1:].max(0) + 1).tolist()
-    memory.require(8 * len(_NUMBERS) * len(steps) * layers * heads, f"{what} at {path}")
-    table = np.full((len(_NUMBERS), len(steps), layers, heads), np.nan)
-    table[:, at_step, index[:, 1], index[:, 2]] = numbers.T
-    return ScoreHistory(settings.pop(), steps, **dict(zip(_NUMBERS, table, strict=True)))
 
+    def __init__(self, results: Results) -> None:
+        self.results, self.settings = results, results.settings
 
-def rows_of(step: int, scores: HeadScores, settings: Settings, heads: Sequence[int] | None = None) -> list[Row]:
-    """The lines of one checkpoint; ``heads`` says which ones were scored, if not all."""
-    return [
-        (
-            step, layer, head, float(scores.positional[i, at]), float(scores.symbolic[i, at]),
-            float(scores.entropy[i, at]), settings.tau, settings.inputs, settings.seed, scores.level,
-            float(scores.entropy_share[i, at]), float(scores.own[i, at]), int(scores.undefined[i, at]),
-        )
-        for i, layer in enumerate(scores.layers)
-        for at, head in enumerate(range(scores.positional.shape[1]) if heads is None else heads)
-    ]  # fmt: skip
+    @property
+    def title(self) -> str:
+        """``Number task``, ``Letter task (leak-free data)``; the result's name if the task is not known."""
+        task = self.results.inputs.get("task", {})
+        if "name" not in task:
+            return self.results.name
+        return f"{task['name'].capitalize()} task" + " (leak-free data)" * (task.get("generator") == "decoy")
 
+    @cached_property
+    def _rows(self) -> list[Accuracy]:
+        """The rows on the scored inputs."""
+        return [row for row in self.results.rows("accuracy", Accuracy) if row.split == "scored"]
 
-def write_rows(path: Path, rows: Mapping[int, Sequence[Row]]) -> None:
-    """Writes the rows of all steps, whole or not at all."""
-    write_csv(path, COLUMNS, [row for step in sorted(rows) for row in rows[step]], _owner(path))
+    @cached_property
+    def steps(self) -> Int[np.ndarray, "step"]:
+        """At which accuracy was measured."""
+        return np.unique([row.step for row in self._rows])
 
+    @cached_property
+    def hops(self) -> list[int]:
+        """The hop classes."""
+        return sorted({row.hop for row in self._rows})
 
-def read_rows(path: Path) -> dict[int, list[Row]]:
-    """The rows as they stand in the file, by step; :func:`read_history` tells whether they make sense."""
-    rows: dict[int, list[Row]] = {}
-    for row in read_csv(path, "the run's scores", COLUMNS, _owner(path)):
-        rows.setdefault(int(row["step"]), []).append(tuple(row[name] for name in COLUMNS))
-    return rows
+    @cached_property
+    def accuracy(self) -> Float[np.ndarray, "step hop"]:
+        """The accuracy of each hop class."""
+        return self._table([row.accuracy.value for row in self._rows])
 
+    @cached_property
+    def counts(self) -> Float[np.ndarray, "step hop"]:
+        """How many inputs each of these accuracies comes from."""
+        return self._table([row.accuracy.n for row in self._rows])
 
-def _owner(path: Path) -> str:
-    """The run beside whose configuration the scores lie, if there is one."""
-    run = Run(Path(path).parent)
-    return run.owner if run.exists and not run.directory.joinpath(WATCH).is_file() else ""
+    def _table(self, values: list[float] | list[int]) -> Float[np.ndarray, "step hop"]:
+        table = np.full((len(self.steps), len(self.hops)), np.nan)
+        at = np.searchsorted(self.steps, [row.step for row in self._rows])
+        table[at, [self.hops.index(row.hop) for row in self._rows]] = values
+        return table
+
+    @property
+    def mean(self) -> Float[np.ndarray, "step"]:
+        """The mean over hop classes, equal weights (the paper's magenta line)."""
+        return self.accuracy.mean(1)
+
+    @property
+    def last(self) -> int:
+        """The last step."""
+        return int(self.steps[-1])
+
+    @cached_property
+    def best(self) -> float:
+        """The step t* of maximal accuracy (erratum E18)."""
+        both = zip(self.steps.tolist(), self.mean.tolist(), strict=True)
+        return step_of_maximal_accuracy([{"step": step, "accuracy": share} for step, share in both])
+
+    @cached_property
+    def scores(self) -> ScoreHistory:
+        """At the last query and the chosen tau."""
+        return ScoreHistory.of(self.results["scores"])
+
+    @cached_property
+    def by_tau(self) -> dict[float, ScoreHistory]:
+        """At the last query, for each tau of the band."""
+        return {
+            tau: history
+            for (reading, tau), history in ScoreHistory.each(self.results["readings"]).items()
+            if reading == "last"
+        }
+
+    @cached_property
+    def pure_heads(self) -> list[PureHead]:
+        """The table of purity."""
+        return self.results.rows("purity", PureHead)
+
+    def pure(self, gamma: float, reading: str = "last", tau: float | None = None) -> list[PureHead]:
+        """The rows of one tolerance, reading and temperature (the chosen one by default), two for each head."""
+        wanted = self.settings.tau if tau is None else tau
+        return [
+            row
+            for row in self.pure_heads
+            if (row.gamma, row.reading) == (gamma, reading) and math.isclose(row.tau, wanted)
+        ]

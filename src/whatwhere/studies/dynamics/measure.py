@@ -1,0 +1,226 @@
+"""Scores every checkpoint of a run on the same inputs, from one forward pass each.
+
+The pass gives the answers and the trace of every query that is read. All readings and temperatures follow from that
+trace: they share the swaps, and differ in weights and means only. Checkpoints are spread over the cores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import share
+from whatwhere.heads.head_scores import HeadScores, join_inputs
+from whatwhere.heads.purity import GAMMAS, KINDS
+from whatwhere.heads.scores import score_weightings
+from whatwhere.heads.weighting import FIRST_QUERY, READINGS, band
+from whatwhere.machine.threads import parallel_map
+from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.dynamics.history import ScoreHistory
+from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.tasks.batch import Batch
+from whatwhere.trace.forward import AttentionCall
+from whatwhere.trace.layer import LayerTrace, Trace
+from whatwhere.trace.own import OwnModel
+from whatwhere.training.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SAVE_EVERY_SECONDS = 20.0
+_TOKENS_AT_ONCE = 2**10
+"""Tokens per forward pass: their activations fit the cache."""
+_DIGITS = 7
+"""Decimals of a score that are kept; the scores themselves are exact to about so many."""
+
+
+def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Progress) -> bool:
+    """Scores the checkpoints that are not scored yet.
+
+    Returns:
+        Whether the run has ended, so that no further checkpoint will come.
+
+    Raises:
+        WhatwhereError: there are no checkpoints, or one is damaged.
+    """
+    ended = run.ended  # asked first: a checkpoint that comes later is then no surprise
+    steps = run.steps()
+    tables = _Tables(results)
+    if not steps and not tables.done:
+        raise WhatwhereError(
+            f"expected a run with checkpoints, got {run.directory}, which has none yet; train it first."
+        )
+    batch = run.task.sample(settings.inputs, seed=settings.seed)
+    widely = _read_widely(run, settings, steps)
+    seq, first = (
+        run.task.length,
+        min(FIRST_QUERY, run.task.target),
+    )  # the pointers of a path stand after the target window
+
+    def look(step: int) -> _Checkpoint:
+        queries = range(first if step in widely else seq - 1, seq)
+        return _score_checkpoint(run.load(step), step, batch, queries, settings)
+
+    waiting = [step for step in steps if step not in tables.done]
+    cores = max(1, torch.get_num_threads())
+    try:
+        for start in range(0, len(waiting), cores):
+            for found in parallel_map(look, waiting[start : start + cores]):
+                tables.add(found)
+            tables.save(_SAVE_EVERY_SECONDS)
+            progress(f"step {waiting[start]} scored", len(tables.done), len(tables.done | set(steps)))
+    finally:
+        tables.save()
+    results.write("accuracy", [*tables.accuracy, *_validation(run), *_test(run)])
+    results.write("purity", purity_rows(results["readings"]))
+    return ended
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """What one checkpoint gives."""
+
+    step: int
+    accuracy: list[Accuracy]
+    scores: list[Score]
+    """At the last query and the chosen temperature."""
+    readings: list[Score]
+    """At every reading and temperature."""
+
+
+class _Tables:
+    """The rows so far. A step counts as done once all three tables have it: a process may be killed between two."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        accuracy = [row for row in results.rows("accuracy", Accuracy) if row.split == "scored"]
+        scores, readings = (results.rows(table, Score) for table in ("scores", "readings"))
+        self.done = set.intersection(*({row.step for row in rows} for rows in (accuracy, scores, readings)))
+        self.accuracy = [row for row in accuracy if row.step in self.done]
+        self.scores, self.readings = ([row for row in rows if row.step in self.done] for rows in (scores, readings))
+        self._saved, self._changed = time.monotonic(), False
+
+    def add(self, found: _Checkpoint) -> None:
+        """Takes the rows of one more checkpoint."""
+        self.done.add(found.step)
+        self.accuracy += found.accuracy
+        self.scores += found.scores
+        self.readings += found.readings
+        self._changed = True
+
+    def save(self, after: float = 0.0) -> None:
+        """Writes what is new, if the last time was so many seconds ago."""
+        if not self._changed or time.monotonic() - self._saved < after:
+            return
+        for table in ("accuracy", "scores", "readings"):
+            self.results.write(table, sorted(getattr(self, table), key=lambda row: row.step))
+        self._saved, self._changed = time.monotonic(), False
+
+
+def _read_widely(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> set[int]:
+    """The checkpoints at which all readings are taken: spread over the run as planned, and the last that is there."""
+    config = run.config
+    stride = config.spacing * max(1, round(config.schedule.steps / config.spacing / settings.readings))
+    return {step for step in steps if step % stride == 0} | set(steps[-1:])
+
+
+def _score_checkpoint(model: GPTJ, step: int, batch: Batch, queries: range, settings: DynamicsSettings) -> _Checkpoint:
+    """The scores of one model at some queries, and its accuracy on the same inputs."""
+    size = max(1, _TOKENS_AT_ONCE // batch.tokens.shape[1])
+    parts = [
+        _score_part(model, batch.tokens[start : start + size], queries, settings)
+        for start in range(0, len(batch), size)
+    ]
+    right = np.concatenate([answers for answers, _ in parts]) == batch.answers
+    accuracy = [
+        Accuracy(step, "scored", hop, share(int(right[batch.hops == hop].sum()), int((batch.hops == hop).sum())))
+        for hop in np.unique(batch.hops).tolist()
+    ]
+    rows = [
+        row
+        for same in zip(*(scores for _, scores in parts), strict=True)
+        for reading in (READINGS if len(queries) > 1 else READINGS[:1])
+        for row in score_rows(step, join_inputs(same).read(reading, batch.paths))
+    ]
+    main = [row for row in rows if (row.reading, row.tau) == (READINGS[0], settings.tau)]
+    return _Checkpoint(step, accuracy, main, rows)
+
+
+@torch.no_grad()
+def _score_part(
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"], queries: range, settings: DynamicsSettings
+) -> tuple[Int[np.ndarray, "n"], list[HeadScores]]:
+    """The answers to some inputs, and the scores at each temperature, from one forward pass."""
+    own = OwnModel(model)
+    inputs = own.inputs(tokens)
+    places = inputs.places(queries)
+    layers: list[LayerTrace] = []
+
+    def visit(call: AttentionCall) -> None:
+        layers.append(call.read(places))
+
+    logits = own.forward(inputs, visit, range(own.depth))  # [n, seq, vocab]
+    answers = logits[:, -1].argmax(-1).numpy(force=True)
+    return answers, score_weightings(Trace(tuple(layers)), band(settings.taus))
+
+
+def score_rows(step: int, scores: HeadScores, heads: Sequence[int] | None = None) -> list[Score]:
+    """One row per head, with means over what is read.
+
+    Args:
+        step: of the checkpoint.
+        scores: of its heads.
+        heads: their numbers, if not all heads of a layer were scored.
+    """
+    names = ("positional", "symbolic", "entropy", "entropy_share", "own")
+    means = torch.stack([getattr(scores, name) for name in names], -1).numpy(force=True).round(_DIGITS)
+    defined = (~scores.masked(scores.each_positional).isnan()).sum((1, 3)).tolist()  # [layer, head]
+    reading, tau = scores.reading or "chosen", scores.tau
+    return [
+        Score(step, layer, head, reading, tau, *means[i, at].tolist(), n=defined[i][at])
+        for i, layer in enumerate(scores.layers)
+        for at, head in enumerate(range(means.shape[1]) if heads is None else heads)
+    ]
+
+
+def _validation(run: Run) -> list[Accuracy]:
+    """The training's own evaluations: what ``metrics.csv`` holds, with its number of sequences."""
+    hops = range(1, run.task.max_hops + 1)
+    n = run.config.validation // len(hops)
+    return [
+        Accuracy(int(row["step"]), "validation", hop, share(round(row[f"accuracy_hop{hop}"] * n), n))
+        for row in run.metrics()
+        for hop in hops
+        if not np.isnan(row.get(f"accuracy_hop{hop}", np.nan))
+    ]
+
+
+def _test(run: Run) -> list[Accuracy]:
+    """The last model on the test split, if that was measured."""
+    return [
+        Accuracy(row.step, "test", row.hop, share(round(row.accuracy * row.sequences), row.sequences))
+        for row in run.test()
+    ]
+
+
+def purity_rows(readings: pd.DataFrame) -> list[PureHead]:
+    """When each head became pure, for each reading, temperature and tolerance (Figure 2C)."""
+    rows = []
+    for (reading, tau), history in ScoreHistory.each(readings).items():
+        for gamma in GAMMAS:
+            found = history.purity(gamma)
+            for kind in KINDS:
+                both = zip(found.first(kind).ravel(), found.for_good(kind).ravel(), strict=True)
+                for (layer, head), steps in zip(np.ndindex(found.positional.shape[1:]), both, strict=True):
+                    first, for_good = (None if np.isnan(step) else int(step) for step in steps)
+                    rows.append(PureHead(gamma, reading, tau, kind, layer, head, first, for_good))
+    return rows

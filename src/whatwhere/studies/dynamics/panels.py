@@ -1,0 +1,123 @@
+"""The panels of Figure 2: accuracy of the hop classes, scores of one layer, counts of pure heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whatwhere.heads.purity import KINDS
+from whatwhere.studies.dynamics.summary import head_name
+from whatwhere.studies.dynamics.tables import PureHead
+from whatwhere.studies.style import ENTROPY, HOPS, LINE, NEUTRAL, PALE, POSITIONAL, SYMBOLIC
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from whatwhere.studies.dynamics.history import Training
+
+MEAN = "#b5179e"
+"""Magenta, as in the paper."""
+HOP_LINES = ("-", "--", "-.", ":")
+COLOUR = {"positional": POSITIONAL, "symbolic": SYMBOLIC}
+
+
+def draw_accuracy(axes: Axes, run: Training) -> None:
+    """The accuracy of each hop class, and their mean (Figure 2A)."""
+    for hop, curve in zip(run.hops, run.accuracy.T, strict=True):
+        at = (hop - 1) % len(HOPS)
+        label = f"{hop} hop{'s' * (hop > 1)}"
+        axes.plot(run.steps, curve, HOP_LINES[at], color=HOPS[at], linewidth=1.4, label=label)
+    axes.plot(run.steps, run.mean, color=MEAN, linewidth=2.2, label="mean")
+    axes.set_ylim(-0.03, 1.06)
+    axes.set_xlim(0, max(run.last, 1))
+
+
+def draw_scores(axes: Axes, run: Training, layer: int) -> None:
+    """Both scores and the entropy of the heads of one layer (Figure 2B)."""
+    history = run.scores
+    curves = (
+        (history.positional, "positional", POSITIONAL, LINE["positional"], 1.8),
+        (history.symbolic, "symbolic", SYMBOLIC, LINE["symbolic"], 1.8),
+        (history.scaled_entropy, "entropy, scaled to its range", ENTROPY, "-", 1.0),
+        (history.entropy_share, "entropy / maximum", ENTROPY, ":", 1.0),
+    )
+    for values, name, colour, line, width in curves:
+        for head in range(history.shape[1]):
+            axes.plot(
+                history.steps, values[:, layer, head], line, color=colour, linewidth=width,
+                label=name if head == 0 else None, zorder=1 + width,
+            )  # fmt: skip
+    axes.set_ylim(-0.05, 1.08)
+    axes.set_yticks((0, 0.5, 1))
+    axes.set_xlim(0, max(run.last, 1))
+    axes.set_ylabel(f"layer {layer}")
+
+
+def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int, *, names: bool = True) -> None:
+    """Two staircases of heads that are pure for good (Figure 2C).
+
+    Args:
+        axes: where.
+        pure: rows of the table of purity, of one tolerance, reading and tau.
+        last: the last step.
+        names: write the layers that joined at each rise (layer.head where a layer has several heads): symbolic ones
+            left above it, positional ones right below it, where their own staircase never runs.
+    """
+    draw_counts(axes, pure, last)
+    heads = max(row.head for row in pure) + 1
+    for kind in KINDS if names else ():
+        joined = sorted(
+            (row.for_good, row.layer, row.head) for row in pure if row.kind == kind and row.for_good is not None
+        )
+        above = kind == "symbolic"
+        height = 0
+        for step, rows in groupby(joined, key=lambda row: row[0]):
+            text = [head_name(layer, head, heads) for _, layer, head in rows]
+            height += len(text)
+            axes.annotate(
+                ", ".join(text), (step, height), (-2, 1) if above else (2, -2), textcoords="offset points",
+                ha="right" if above else "left", va="bottom" if above else "top", fontsize=7, color=COLOUR[kind],
+            )  # fmt: skip
+
+
+def draw_counts(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
+    """The staircases alone, and a line at the number of all heads."""
+    from matplotlib.ticker import MaxNLocator
+
+    everyone = len(pure) // len(KINDS)
+    axes.axhline(everyone, color=PALE, linewidth=1)
+    axes.annotate(f"all {everyone}", (0, everyone), (3, 1), textcoords="offset points", color=NEUTRAL, fontsize=7)
+    for kind in KINDS:
+        rises = sorted(row.for_good for row in pure if row.kind == kind and row.for_good is not None)
+        counts = [*range(len(rises) + 1), len(rises)]
+        axes.step(
+            [0, *rises, last], counts, where="post", color=COLOUR[kind], linestyle=LINE[kind], label=kind
+        )  # fmt: skip
+    axes.set_ylim(-0.3, 1.14 * everyone)
+    axes.set_xlim(0, max(last, 1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def mark_maximum(axes: Axes, run: Training, label_at: float | None = None) -> None:
+    """The dashed line at t*, with its step written at a height from 0 to 1."""
+    if np.isnan(run.best):
+        return
+    axes.axvline(run.best, color=NEUTRAL, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
+    if label_at is not None:
+        right = run.best > 0.55 * run.last  # the legend of the accuracies stands at the right
+        axes.annotate(
+            f"$t^*$ = {run.best:,.0f}", (run.best, label_at), (-3 if right else 3, 1),
+            xycoords=("data", "axes fraction"), textcoords="offset points",
+            ha="right" if right else "left", color=NEUTRAL, fontsize=8,
+        )  # fmt: skip
+
+
+def legend_below(figure: Figure, panels: Sequence[Axes]) -> None:
+    """One legend for all panels, where no curve can run into it."""
+    shown = {str(line.get_label()): line for axes in panels for line in axes.get_legend_handles_labels()[0]}
+    columns = len(shown) if figure.get_figwidth() > 6 else 2
+    figure.legend(handles=[*shown.values()], loc="outside lower center", ncols=columns, fontsize=8)

@@ -1,0 +1,85 @@
+"""What a person reads about a run: when hop classes were learned, and which heads became pure when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from whatwhere.heads.purity import GAMMAS, KINDS
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.learning import LEARNED, crossings
+from whatwhere.studies.results import Results
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Learning in a line, then the pure heads of each kind, then how purity depends on queries and tau."""
+    run, settings = Training(results), results.settings
+    steps = run.scores.steps
+    lines = [
+        f"Dynamics of {results.name}: {len(steps)} checkpoints, steps {steps[0]:,} to {steps[-1]:,}, "
+        f"{settings.inputs:,} inputs, tau {settings.tau:g}.",
+        f"Accuracy ends at {_by_hop(run, '.3f')} ({_hops(run)}); "
+        + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured."),
+    ]
+    reached = [f"{hop}: {step:,.0f}" if step == step else f"{hop}: never" for hop, step in crossings(run).items()]
+    lines.append(f"Step at which each hop class reaches {LEARNED}: {', '.join(reached)}.")
+    return ["\n".join(lines), _heads_table(run), _readings_table(run)]
+
+
+def _heads_table(run: Training) -> Table:
+    table = Table("gamma", "kind", "pure", "heads, with the step from which each stayed pure (last query)", box=None)
+    for gamma in GAMMAS:
+        for kind in KINDS:
+            found = sorted(
+                (row.for_good, row.layer, row.head)
+                for row in run.pure(gamma)
+                if row.kind == kind and row.for_good is not None
+            )
+            names = [f"{head_name(layer, head, run.scores.shape[1])} ({step:,})" for step, layer, head in found]
+            table.add_row(f"{gamma:g}", kind, str(len(found)), ", ".join(names) or "none")
+    return table
+
+
+def _readings_table(run: Training) -> Table:
+    """How many heads end pure, for each reading of queries and each tau."""
+    rows = [row for row in run.pure_heads if row.gamma == GAMMAS[0]]
+    taus = sorted({row.tau for row in rows})
+    table = Table(
+        f"end pure at gamma {GAMMAS[0]:g}", *(f"tau {tau:g}" for tau in taus), box=None,
+        caption="positional + symbolic heads, by the queries that are read", caption_justify="left",
+    )  # fmt: skip
+    for reading in dict.fromkeys(row.reading for row in rows):
+        pure = Counter((row.tau, row.kind) for row in rows if row.reading == reading and row.for_good is not None)
+        table.add_row(f"queries: {reading}", *(" + ".join(str(pure[tau, kind]) for kind in KINDS) for tau in taus))
+    return table
+
+
+def outcomes(results: Results) -> Mapping[str, float]:
+    """What a sweep shows of a run: the worst hop class at the end, t*, and how many heads ended pure."""
+    run = Training(results)
+    found = run.scores.purity()
+    return {
+        "worst_accuracy": float(run.accuracy[-1].min()),
+        "best_step": run.best,
+        **{f"mean_{kind}": float(getattr(run.scores, kind)[-1].mean()) for kind in KINDS},
+        **{f"pure_{kind}": float(found.pure(kind)[-1].sum()) for kind in KINDS},
+    }
+
+
+def head_name(layer: int, head: int, heads: int) -> str:
+    """``3``, or ``3.1`` where a layer has several heads."""
+    return f"{layer}.{head}" if heads > 1 else str(layer)
+
+
+def _by_hop(run: Training, form: str) -> str:
+    return " ".join(format(share, form) for share in run.accuracy[-1])
+
+
+def _hops(run: Training) -> str:
+    return f"{'/'.join(map(str, run.hops))} hops"
