@@ -24,7 +24,9 @@ def tokens(batch: int, seq: int, vocabulary: int) -> Tensor:
     return torch.randint(0, vocabulary, (batch, seq), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize("shape", [{}, {"heads": 4, "layers": 3}, {"rotary_dim": 64, "layers": 3}])
+@pytest.mark.parametrize(
+    "shape", [{}, {"heads": 4, "layers": 3}, {"rotary_dim": 64, "layers": 3}, {"activation": "gelu_tanh", "layers": 3}]
+)
 def test_transformers_gptj_gives_the_same_logits(shape: dict[str, Any]):
     model = sharpened(GPTJ(ModelConfig(136, **shape)))
     ids = tokens(4, 17, 136)
@@ -68,9 +70,10 @@ def test_a_model_survives_the_way_there_and_back_through_a_directory(tmp_path: P
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ({"rope_base": 500.0}, "base 500.0 cannot be exported"),
-        ({"rope_base": None}, "base None cannot be exported"),
-        ({"closed_planes": ((1,),)}, "cannot close rotary planes"),
+        ({"rope_base": 500.0}, "rotary base 10000, .* got 500.0"),
+        ({"rope_base": None}, "rotary base 10000, .* got None"),
+        ({"closed_planes": ((1,),)}, "all rotary planes open"),
+        ({"nope_from": 0}, "rotates in every layer, got one with nope_from 0"),
     ],
 )
 def test_what_gptj_cannot_express_is_not_exported(shape: dict, message: str):
@@ -81,11 +84,11 @@ def test_what_gptj_cannot_express_is_not_exported(shape: dict, message: str):
 def test_another_class_or_activation_is_not_taken_over():
     from transformers import GPTJConfig, GPTJForCausalLM
 
-    with pytest.raises(WhatwhereError, match="a GPTJForCausalLM was expected, and a Linear arrived"):
+    with pytest.raises(WhatwhereError, match="expected a GPTJForCausalLM, got a Linear"):
         GPTJ.from_hf(torch.nn.Linear(1, 1))  # pyright: ignore[reportArgumentType]
     shape = {"vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 1, "rotary_dim": 8, "tie_word_embeddings": False}
     relu = GPTJForCausalLM(GPTJConfig(**shape, activation_function="relu"))
-    with pytest.raises(WhatwhereError, match="activation_function = 'gelu_new', and this model 'relu'"):
+    with pytest.raises(WhatwhereError, match="the activation gelu or gelu_new, got 'relu'"):
         GPTJ.from_hf(relu)
 
 

@@ -7,7 +7,8 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model import gptj
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.trace.traceable import trace
+from whatwhere.trace.interventions import ScaleAngles
+from whatwhere.trace.traceable import run, trace
 
 TOKENS = torch.randint(0, 20, (6, 9), generator=torch.Generator().manual_seed(0))
 
@@ -35,6 +36,17 @@ def test_without_rotation_the_order_of_the_keys_does_not_matter():
     torch.testing.assert_close(nope.answer_logits(TOKENS), nope.answer_logits(shuffled))
     rotary = small(layers=1)
     assert (rotary.answer_logits(TOKENS) - rotary.answer_logits(shuffled)).abs().max() > 1e-3
+
+
+def test_layers_from_a_given_one_on_run_without_rotation():
+    model = small(nope_from=1)
+    rotations = [layer.rotation.frequencies for layer in trace(model, TOKENS).layers]
+    assert [bool(frequencies.any()) for frequencies in rotations] == [True, False, False]
+    everywhere, nowhere = small(nope_from=0), small(rope_base=None)
+    torch.testing.assert_close(everywhere(TOKENS), nowhere(TOKENS))
+    assert (everywhere(TOKENS) - model(TOKENS)).abs().max() > 1e-3
+    torch.testing.assert_close(small(nope_from=3)(TOKENS), small()(TOKENS))
+    torch.testing.assert_close(model(TOKENS), run(small(), TOKENS, interventions=[ScaleAngles(0.0, layers=(1, 2))]))
 
 
 def test_a_closed_plane_has_no_say_in_the_logits():

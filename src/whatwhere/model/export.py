@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 LONGEST = 2048
 """Positions that an exported model is declared for; the rotation itself has no limit."""
 _BASE = 10000.0
-_EXACT = {"activation_function": "gelu_new", "layer_norm_epsilon": NORM_EPSILON, "tie_word_embeddings": False}
+_EXACT = {"layer_norm_epsilon": NORM_EPSILON, "tie_word_embeddings": False}
+_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_new"}
+"""Our names of GELU's forms, and theirs."""
 
 
 def to_hf(model: GPTJ) -> GPTJForCausalLM:
@@ -30,7 +32,8 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
 
     Raises:
         MissingExtraError: transformers is not installed.
-        WhatwhereError: the model has what GPT-J cannot express (another rotary base, no rotation, closed planes).
+        WhatwhereError: the model has what GPT-J cannot express (another rotary base, layers without rotation, closed
+            planes).
     """
     try:
         from transformers import GPTJConfig, GPTJForCausalLM
@@ -39,19 +42,23 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
     config = model.config
     if config.rope_base != _BASE:
         raise WhatwhereError(
-            f"GPT-J in transformers has the rotary base {_BASE:g} built in; a model with base {config.rope_base} "
-            "cannot be exported to it."
+            f"expected a model with the rotary base {_BASE:g}, which GPT-J in transformers has built in, "
+            f"got {config.rope_base}."
         )
     if any(config.closed_planes):
+        raise WhatwhereError("expected a model with all rotary planes open, as GPT-J in transformers cannot close any.")
+    if config.nope_from is not None and config.nope_from < config.layers:
         raise WhatwhereError(
-            "GPT-J in transformers cannot close rotary planes; export a model that has all of them open."
+            f"expected a model that rotates in every layer, got one with nope_from {config.nope_from}; GPT-J in "
+            "transformers cannot leave the rotation out."
         )
     rates = dict.fromkeys(("embd_pdrop", "resid_pdrop"), config.dropout) | {"attn_pdrop": config.attention_dropout}
     theirs = GPTJForCausalLM(
         GPTJConfig(
             vocab_size=config.vocab_size, n_positions=LONGEST, n_embd=config.d_model, n_layer=config.layers,
             n_head=config.heads, rotary_dim=config.rotated, n_inner=config.d_mlp, initializer_range=config.init_std,
-            bos_token_id=None, eos_token_id=None, **rates, **_EXACT,
+            bos_token_id=None, eos_token_id=None,
+            activation_function=_ACTIVATIONS[config.activation], **rates, **_EXACT,
         )
     )  # fmt: skip
     order = _head_order(config).argsort()
@@ -91,13 +98,16 @@ def from_hf(theirs: GPTJForCausalLM) -> GPTJ:
         WhatwhereError: it is another class, or its configuration has what our model does not.
     """
     if type(theirs).__name__ != "GPTJForCausalLM":
-        raise WhatwhereError(f"a GPTJForCausalLM was expected, and a {type(theirs).__name__} arrived.")
+        raise WhatwhereError(f"expected a GPTJForCausalLM, got a {type(theirs).__name__}.")
     source = theirs.config
     for name, value in _EXACT.items():
         if getattr(source, name) != value:
-            raise WhatwhereError(
-                f"our GPT-J has {name} = {value!r}, and this model {getattr(source, name)!r}; it cannot be taken over."
-            )
+            raise WhatwhereError(f"expected a GPT-J with {name} = {value!r}, got {getattr(source, name)!r}.")
+    activations = {their: our for our, their in _ACTIVATIONS.items()}
+    if source.activation_function not in activations:
+        raise WhatwhereError(
+            f"expected a GPT-J with the activation {' or '.join(activations)}, got {source.activation_function!r}."
+        )
     config = ModelConfig(
         vocab_size=source.vocab_size,
         layers=source.n_layer,
@@ -107,6 +117,7 @@ def from_hf(theirs: GPTJForCausalLM) -> GPTJ:
         rotary_dim=source.rotary_dim,
         dropout=source.resid_pdrop,
         attention_dropout=source.attn_pdrop,
+        activation=activations[source.activation_function],
         init_std=source.initializer_range,
     )
     model = GPTJ(config)

@@ -218,7 +218,8 @@ class LayerwiseModel(ABC):
 class Changes:
     """Interventions made ready for one model and one batch of inputs."""
 
-    def __init__(self, model: LayerwiseModel, inputs: Inputs, interventions: Sequence[Intervention]) -> None:
+    def __init__(self, model: LayerwiseModel, inputs: Inputs, interventions: Sequence[object]) -> None:
+        checked: list[Intervention] = []
         for change in interventions:
             if not isinstance(change, Intervention):
                 raise WhatwhereError(
@@ -226,10 +227,11 @@ class Changes:
                     f"got a {type(change).__name__}."
                 )
             change.check(model.depth, model.heads)
-        self.attending = [change for change in interventions if not isinstance(change, Ablate | Patch)]
-        self.layers = {layer for layer in range(model.depth) if any(change.changes(layer) for change in interventions)}
+            checked.append(change)
+        self.attending = [change for change in checked if not isinstance(change, Ablate | Patch)]
+        self.layers = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
         self.starts = inputs.starts
-        self.written = _replacements(model, inputs, interventions)
+        self.written = _replacements(model, inputs, checked)
 
     def attend(self, layer: LayerTrace) -> LayerTrace:
         """The trace of a layer with what is changed in how it attends."""

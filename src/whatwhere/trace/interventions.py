@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -83,7 +83,7 @@ class _OneHead(Intervention):
 class Ablate(_OneHead):
     """Replaces what a head writes by its mean over the given inputs, position by position, or by zero."""
 
-    to: Literal["mean", "zero"] = "mean"
+    to: str = "mean"
 
     def __post_init__(self) -> None:
         if self.to not in ("mean", "zero"):

@@ -48,12 +48,14 @@ def assert_close(ours: Gradients, theirs: Gradients, rtol: float = 1e-5) -> None
 
 
 @pytest.mark.parametrize("last_only", [True, False])
-@pytest.mark.parametrize("rate", [0.0, 0.3])
-@pytest.mark.parametrize("closed", [(), ((1, 3), (), (2,))])
+@pytest.mark.parametrize(("rate", "attention_rate"), [(0.0, 0.0), (0.3, 0.3), (0.0, 0.5)])
+@pytest.mark.parametrize(
+    "changes", [{}, {"closed_planes": ((1, 3), (), (2,))}, {"nope_from": 1}, {"activation": "gelu_tanh"}]
+)
 def test_the_compiled_block_and_the_plain_one_have_the_same_gradient(
-    last_only: bool, rate: float, closed: tuple[tuple[int, ...], ...]
+    last_only: bool, rate: float, attention_rate: float, changes: dict[str, object]
 ):
-    model = small(closed_planes=closed, dropout=rate, attention_dropout=rate)
+    model = small(dropout=rate, attention_dropout=attention_rate, **changes)
     ours = gradients(model, tokens(), Dropout(1), last_only)
     assert_close(ours, on_the_plain_path(model, tokens(), Dropout(1), last_only))
 

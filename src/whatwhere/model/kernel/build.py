@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store import seal
 from whatwhere.store.files import cache_directory, whole_file
 
 SOURCE = Path(__file__).with_name("block.c")
@@ -83,8 +82,8 @@ def _load() -> ctypes.CDLL:
             return _declared(ctypes.CDLL(str(path)))
     with whole_file(path) as target:
         _compile(compiler, target)
-    with whole_file(_seal_of(path)) as target:
-        target.write_text(seal.make(path.read_bytes()))
+    with whole_file(_checksum_file(path)) as target:
+        target.write_text(_checksum(path))
     try:
         return _declared(ctypes.CDLL(str(path)))
     except OSError as error:
@@ -94,13 +93,17 @@ def _load() -> ctypes.CDLL:
 def _is_as_compiled(path: Path) -> bool:
     """Whether the library is there and whole: one changed bit of it could compute something else."""
     try:
-        return _seal_of(path).read_bytes() == seal.make(path.read_bytes()).encode()
+        return _checksum_file(path).read_bytes() == _checksum(path).encode()
     except OSError:
         return False
 
 
-def _seal_of(path: Path) -> Path:
-    return path.with_suffix(".seal")
+def _checksum_file(path: Path) -> Path:
+    return path.with_suffix(".sha256")
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _compiler() -> list[str]:
