@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import SENSITIVITY_TAUS
+from whatwhere.heads.weighting import TAUS
 from whatwhere.model.checkpoint import save_model
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
@@ -45,7 +45,7 @@ def test_the_table_names_each_head_and_fits_80_columns(model: Path) -> None:
     assert first.split()[-1] == "uniform"
     text = " ".join(result.stdout.split())
     assert "attends mostly to itself" in text
-    assert all(f"tau {tau:g}" in text for tau in SENSITIVITY_TAUS)
+    assert all(f"tau {tau:g}" in text for tau in TAUS)
 
 
 def test_json_holds_settings_heads_and_temperatures(model: Path) -> None:
@@ -59,7 +59,7 @@ def test_json_holds_settings_heads_and_temperatures(model: Path) -> None:
     )
     assert result["heads"][0]["label"] == "uniform"
     assert [head["self_attending"] for head in result["heads"]] == [False, True]
-    assert [entry["tau"] for entry in result["taus"]] == list(SENSITIVITY_TAUS)
+    assert [entry["tau"] for entry in result["taus"]] == list(TAUS)
 
 
 def test_out_writes_a_tidy_table_with_its_settings(model: Path, tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ import torch
 
 import whatwhere.heads.levels
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.levels import score_model
+from whatwhere.heads.levels import score_model, score_model_weightings
 from whatwhere.heads.scores import score
+from whatwhere.heads.weighting import TAUS, band
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.retrieval_head import retrieval_head
-from whatwhere.trace.layer import trace
+from whatwhere.trace.traceable import trace
 from whatwhere.training.run import Run
 
 BruteForce = Callable[..., tuple[float, float]]
@@ -53,7 +54,7 @@ def test_our_models_agree_with_brute_force(run: Run, brute_force: BruteForce) ->
     scores = score(traced)
     for layer in traced.layers:
         found = float(scores.each_positional[layer.layer, 1, 0, 0]), float(scores.each_symbolic[layer.layer, 1, 0, 0])
-        assert found == pytest.approx(brute_force(layer, 1, 0, 0, 0.01), abs=1e-10)
+        assert found == pytest.approx(brute_force(layer, 1, 0, 0, 1e-4), abs=1e-6)
 
 
 @pytest.mark.parametrize("beta", [1.0, 18.0, 100.0])
@@ -65,7 +66,7 @@ def test_hand_built_heads_agree_with_brute_force(brute_force: BruteForce, beta: 
         inputs = task.sample(2, seed=0).tokens
         scores = score_model(head, inputs)
         found = float(scores.each_positional[0, 0, 0, 0]), float(scores.each_symbolic[0, 0, 0, 0])
-        assert found == pytest.approx(brute_force(head.trace(inputs).layers[0], 0, 0, 0, 0.01), abs=1e-10)
+        assert found == pytest.approx(brute_force(head.trace(inputs).layers[0], 0, 0, 0, 1e-4), abs=1e-6)
 
 
 @pytest.mark.parametrize("renormalised", [False, True])
@@ -95,11 +96,22 @@ def test_only_the_layers_asked_for_are_scored(run: Run) -> None:
 
 def test_what_cannot_be_scored_is_refused(run: Run) -> None:
     model = run.load(0)
-    with pytest.raises(WhatwhereError, match="at least one input were expected"):
+    with pytest.raises(WhatwhereError, match=r"expected tokens .* of at least one input"):
         score_model(model, np.empty((0, 17), int))
-    with pytest.raises(WhatwhereError, match="at least one input were expected"):
+    with pytest.raises(WhatwhereError, match=r"expected tokens .* of at least one input"):
         score_model(model, np.zeros(17, int))
-    with pytest.raises(WhatwhereError, match="level must be 'keys' or 'tokens', not 'words'"):
+    with pytest.raises(WhatwhereError, match="expected level 'keys' or 'tokens', got 'words'"):
         score_model(model, tokens(1), level="words")
-    with pytest.raises(WhatwhereError, match="tau must be"):
+    with pytest.raises(WhatwhereError, match="expected a tau above 0"):
         score_model(model, tokens(1), 0.0, level="tokens")
+    with pytest.raises(WhatwhereError, match="expected the last query alone for level 'tokens'"):
+        score_model(model, tokens(1), level="tokens", queries=[3, -1])
+
+
+def test_the_band_of_tau_and_all_queries_are_each_as_alone(run: Run) -> None:
+    model = run.load(10)
+    found = score_model_weightings(model, tokens(4), band(), queries=range(17))
+    assert [scores.tau for scores in found] == list(TAUS)
+    for scores in found:
+        alone = score_model(model, tokens(4), scores.tau)
+        torch.testing.assert_close(scores.read("last").symbolic, alone.symbolic, rtol=0, atol=1e-5)

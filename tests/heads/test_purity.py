@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.purity import KINDS, Purity, purity, step_of_maximal_accuracy
+from whatwhere.heads.purity import KINDS, Purity, label_of, pure_over, purity, step_of_maximal_accuracy
 
 STEPS = np.array([0, 10, 20, 30])
 
@@ -61,7 +61,7 @@ def test_a_tighter_tolerance_is_met_later_and_no_head_is_pure_of_both_kinds(scor
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, -1.0, math.nan])
 def test_gamma_must_lie_below_one_half(gamma: float) -> None:
-    with pytest.raises(WhatwhereError, match=r"gamma must lie between 0 and 0\.5"):
+    with pytest.raises(WhatwhereError, match=r"expected a gamma between 0 and 0\.5, got"):
         purity(STEPS, np.ones((4, 1, 1)), np.ones((4, 1, 1)), gamma)
 
 
@@ -70,3 +70,34 @@ def test_the_moment_of_maximal_accuracy_is_the_first_within_the_slack() -> None:
     assert step_of_maximal_accuracy(rows) == 2
     assert step_of_maximal_accuracy(rows, slack=0.0) == 4
     assert math.isnan(step_of_maximal_accuracy(rows[:1]))
+
+
+@pytest.mark.parametrize(
+    ("positional", "symbolic", "label"),
+    [
+        (0.95, 0.05, "positional"),
+        (0.05, 0.95, "symbolic"),
+        (1.0, 1.0, "uniform"),
+        (0.95, 0.3, "mixed"),
+        (0.6, 0.6, "mixed"),
+        (math.nan, math.nan, "undefined"),
+    ],
+)
+def test_labels_name_pairs_of_scores(positional: float, symbolic: float, label: str) -> None:
+    assert label_of(positional, symbolic) == label
+
+
+def test_a_band_is_pure_where_every_temperature_is() -> None:
+    loose, strict = (purity(STEPS, np.full((4, 1, 2), 0.95), symbolic) for symbolic in
+                     (np.full((4, 1, 2), 0.05), np.tile([0.05, 0.3], (4, 1, 1))))  # fmt: skip
+    both = pure_over([loose, strict])
+    assert both.positional.all(0).tolist() == [[True, False]]
+    assert not both.symbolic.any()
+    assert both.gamma == loose.gamma
+
+
+def test_a_band_of_different_checkpoints_or_tolerances_is_refused() -> None:
+    one, other = (purity(STEPS, np.ones((4, 1, 1)), np.ones((4, 1, 1)), gamma) for gamma in (0.1, 0.05))
+    for band in ([], [one, other]):
+        with pytest.raises(WhatwhereError, match="expected the purity of the same checkpoints at one gamma"):
+            pure_over(band)

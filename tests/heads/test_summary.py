@@ -6,25 +6,10 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.levels import score_model
-from whatwhere.heads.summary import label_of, score_windows, summarise, tau_sensitivity
+from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
 from whatwhere.tasks import NumberTask
 from whatwhere.theory.index_head import index_head
 from whatwhere.training.run import Run
-
-
-@pytest.mark.parametrize(
-    ("positional", "symbolic", "label"),
-    [
-        (0.95, 0.05, "positional"),
-        (0.05, 0.95, "symbolic"),
-        (1.0, 1.0, "uniform"),
-        (0.95, 0.3, "mixed"),
-        (0.6, 0.6, "mixed"),
-        (math.nan, math.nan, "undefined"),
-    ],
-)
-def test_labels_name_pairs_of_scores(positional: float, symbolic: float, label: str) -> None:
-    assert label_of(positional, symbolic) == label
 
 
 def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None:
@@ -34,9 +19,10 @@ def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None
     scores = score_model(model, tokens, 0.1)
     assert [(row.layer, row.head) for row in rows] == [(0, 0), (1, 0)]
     for row in rows:
-        assert row.positional == float(scores.positional[row.layer, 0])
-        assert row.positional_low < row.positional < row.positional_high
-        assert row.symbolic_low < row.symbolic < row.symbolic_high
+        assert row.positional.value == pytest.approx(float(scores.positional[row.layer, 0]))
+        assert row.positional.low < row.positional.value < row.positional.high
+        assert row.symbolic.low < row.symbolic.value < row.symbolic.high
+        assert row.symbolic.n == 40
         assert row.entropy_share == pytest.approx(row.entropy / math.log(17))
         assert row.self_attending == (row.own > 0.5)
         assert row.undefined == 0
@@ -63,5 +49,5 @@ def test_windows_are_scored_apart_with_the_attention_they_get(run: Run) -> None:
 
 
 def test_an_impossible_tolerance_is_refused(run: Run) -> None:
-    with pytest.raises(WhatwhereError, match="gamma must lie"):
+    with pytest.raises(WhatwhereError, match="expected a gamma between 0"):
         summarise(run.load(0), run.task.sample(4, seed=0).tokens, gamma=0.7)

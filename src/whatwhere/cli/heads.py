@@ -103,7 +103,7 @@ def heads(
         raise WhatwhereError(f"{model} looks like a language model: say on which text, with --text FILE.")
     if page is not None:
         raise WhatwhereError("--page belongs to a language model on a text; for runs there is: whatwhere report RUN")
-    from whatwhere.heads.scores import SENSITIVITY_TAUS
+    from whatwhere.heads.weighting import TAUS
     from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
     from whatwhere.zoo.load import load
 
@@ -113,7 +113,7 @@ def heads(
     sequences = chosen.sample(inputs, seed=seed).tokens
     with console.err.status("scoring"):
         rows = summarise(loaded, sequences, tau, level=level.value, gamma=gamma, seed=seed)
-        sensitivity = tau_sensitivity(loaded, sequences, SENSITIVITY_TAUS, level=level.value) if taus else []
+        sensitivity = tau_sensitivity(loaded, sequences, TAUS, level=level.value) if taus else []
         within = score_windows(loaded, sequences, chosen.windows, tau) if windows else []
     settings: dict[str, Any] = {
         "model": model, "step": step, "task": chosen.name, "inputs": inputs, "seed": seed,

@@ -22,7 +22,9 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.frequency import frequency_use, weighted_id
 from whatwhere.heads.purity import GAMMAS, check_gamma
-from whatwhere.heads.scores import TAU, HeadScores, Weighting, join_inputs, score_ways
+from whatwhere.heads.head_scores import HeadScores, join_inputs
+from whatwhere.heads.scores import score_weightings
+from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.heads.summary import HeadSummary, label_of, summary_rows
 from whatwhere.machine.memory import in_smaller_blocks
 from whatwhere.studies.language_models.induction import induction
@@ -150,7 +152,7 @@ class _Layer:
 def _reduce(layer: LayerTrace, tau: float) -> _Layer:
     trace = Trace((layer,))
     after_first = tuple(range(1, layer.keys.shape[2]))
-    scores, renormalised, rest = score_ways(
+    scores, renormalised, rest = score_weightings(
         trace, [Weighting(tau), Weighting(tau, renormalised=True), Weighting(tau, renormalised=True, among=after_first)]
     )
     planes = len(layer.rotation.frequencies)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.display import CELLS
+from whatwhere.heads.head_scores import HeadScores
+from whatwhere.heads.scores import score
+from whatwhere.tasks import NumberTask
+from whatwhere.theory.index_head import index_head
+from whatwhere.trace.layer import LayerTrace, Trace
+
+MakeLayer = Callable[..., LayerTrace]
+
+
+@pytest.fixture
+def many(make_layer: MakeLayer) -> HeadScores:
+    layer = make_layer(batch=3, heads=20)
+    return score(Trace((layer, replace(layer, layer=5))))
+
+
+def test_the_frame_has_one_tidy_row_per_head(many: HeadScores) -> None:
+    frame = many.to_frame()
+    assert len(frame) == 40
+    assert sorted(set(frame["layer"])) == [0, 5]
+    assert frame["symbolic"].tolist() == pytest.approx(many.symbolic.flatten().tolist())
+    assert (frame["symbolic_low"] <= frame["symbolic"]).all()
+    assert (frame["symbolic"] <= frame["symbolic_high"]).all()
+    assert (frame["symbolic_n"] == 3).all()
+    total = frame["positional_centred"] + frame["symbolic_centred"] + frame["flat"]
+    assert total.tolist() == pytest.approx([1.0] * 40)
+
+
+def test_labels_follow_the_tolerance() -> None:
+    scores = score(index_head(1.0, 18.1).trace(NumberTask().sample(8, seed=0).tokens))
+    assert scores.to_frame()["label"].tolist() == ["positional"]
+    with pytest.raises(WhatwhereError, match=r"expected a gamma between 0 and 0\.5, got 0\.7"):
+        scores.to_frame(gamma=0.7)
+
+
+def test_the_text_is_at_most_a_screen_and_says_what_was_measured(many: HeadScores) -> None:
+    lines = repr(many).splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 100
+    assert lines[0] == "HeadScores: 2 layers x 20 heads, 3 inputs, 1 queries each, tau 0.0001, swaps of keys"
+    assert lines[-1].startswith("the 16 purest of 40 heads; ")
+
+
+def test_few_heads_are_all_printed(make_layer: MakeLayer) -> None:
+    lines = repr(score(Trace((make_layer(queries=range(9)),)), 0.1, reading="all")).splitlines()
+    assert len(lines) == 4
+    assert "reading all" in lines[0]
+
+
+def test_the_notebook_shows_every_head_in_one_picture_without_scripts(many: HeadScores) -> None:
+    html = many._repr_html_()
+    assert "<script" not in html
+    picture = ET.fromstring(html[html.index("<svg") :])
+    cells = [element for element in picture.iter() if element.tag.endswith("rect")]
+    assert len(cells) == 40
+    assert "layer 5 head 19: positional" in html
+
+
+def test_the_notebook_of_very_many_heads_shows_the_text(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(batch=1, heads=CELLS + 1, seq=4, width=2),)))
+    html = scores._repr_html_()
+    assert "<svg" not in html
+    assert len(html) < 4000
+
+
+def test_undefined_scores_are_drawn_white(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(seq=2),)))
+    assert "rgb(255, 255, 255)" in scores._repr_html_()
+    assert set(scores.to_frame()["label"]) == {"undefined"}
+
+
+def test_plots_take_and_return_axes(many: HeadScores) -> None:
+    figure, ax = plt.subplots()
+    assert many.plot(ax) is ax
+    assert many.plot().get_xlabel() == "head"
+    plt.close("all")
+    assert figure is ax.figure

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.head_scores import join_inputs
+from whatwhere.heads.scores import score
+from whatwhere.heads.summary import estimates
+from whatwhere.heads.weighting import reading_mask
+from whatwhere.tasks import NumberTask
+from whatwhere.theory.index_head import index_head
+from whatwhere.trace.layer import LayerTrace, Trace
+
+MakeLayer = Callable[..., LayerTrace]
+
+
+def test_a_reading_averages_the_queries_of_its_mask() -> None:
+    batch = NumberTask().sample(12, seed=0)
+    trace = index_head(1.0, 3.0).trace(batch.tokens, queries=range(17))
+    scores = score(trace)
+    mask = torch.tensor(reading_mask("path", 17, 12, batch.paths))
+    found = score(trace, reading="path", paths=batch.paths)
+    assert found.reading == "path"
+    assert float(found.symbolic) == pytest.approx(float(scores.each_symbolic[0, :, 0][mask].nanmean()))
+    assert float(found.entropy) == pytest.approx(float(scores.each_entropy[0, :, 0][mask].mean()))
+    assert float(scores.read("last").symbolic) == pytest.approx(float(scores.each_symbolic[0, :, 0, -1].mean()))
+    assert float(scores.read("all").own) == pytest.approx(float(scores.each_own[..., 2:].mean()))
+    assert int(scores.undefined) == 24
+    assert int(scores.read("all").undefined) == 0
+
+
+def test_a_reading_does_not_depend_on_which_other_queries_are_traced() -> None:
+    batch = NumberTask().sample(6, seed=0)
+    head = index_head(1.0, 3.0)
+    few, many = (score(head.trace(batch.tokens, queries=queries), reading="last") for queries in ([-1], range(17)))
+    torch.testing.assert_close(few.symbolic, many.symbolic)
+
+
+def test_intervals_resample_inputs_with_all_their_queries() -> None:
+    batch = NumberTask().sample(60, seed=0)
+    scores = score(index_head(1.0, 3.0).trace(batch.tokens, queries=range(17)), reading="path", paths=batch.paths)
+    for kind, ((estimate,),) in zip((scores.positional, scores.symbolic), estimates(scores), strict=True):
+        assert estimate.value == pytest.approx(float(kind))
+        assert estimate.low - 1e-12 <= estimate.value <= estimate.high + 1e-12
+        assert estimate.n == int(batch.hops.sum())
+
+
+def test_a_single_input_has_intervals_over_its_queries(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(batch=1, seq=20, queries=range(4, 20)),)))
+    estimate = estimates(scores)[0][0][0]
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.n == 16
+
+
+def test_centred_scores_and_the_flat_rest_sum_to_1_and_a_flat_head_reads_0(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(seq=12),)), 0.1)
+    parts = torch.stack([scores.centred_positional, scores.centred_symbolic, scores.flat])
+    assert parts.min() >= 0
+    torch.testing.assert_close(parts.sum(0), torch.ones(1, 2, dtype=torch.float64))
+    flat = score(Trace((make_layer(size=0.0),)))
+    assert flat.centred_positional.abs().max() < 1e-12
+    assert flat.centred_symbolic.abs().max() < 1e-12
+
+
+def test_joined_inputs_keep_their_reading(make_layer: MakeLayer) -> None:
+    parts = [score(Trace((make_layer(batch=2, queries=range(9), seed=seed),)), reading="all") for seed in (0, 1)]
+    joined = join_inputs(parts)
+    assert joined.inputs == 4
+    torch.testing.assert_close(joined.positional, (parts[0].positional + parts[1].positional) / 2)
+
+
+def test_a_reading_whose_queries_were_not_traced_is_refused(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(),)))
+    with pytest.raises(WhatwhereError, match=r"expected a trace of all queries that 'all' reads, got 1 of 9 positions"):
+        scores.read("all")
+
+
+def test_inputs_with_masks_of_their_own_are_scored_one_by_one(make_layer: MakeLayer) -> None:
+    layer = make_layer(batch=2, queries=(5, -1))
+    visible = layer.visible.expand(2, -1, -1).clone()
+    visible[1, :, 0] = False
+    mixed = score(Trace((replace(layer, visible=visible, query_positions=layer.query_positions.expand(2, -1)),)))
+    whole = score(Trace((layer,)))
+    torch.testing.assert_close(mixed.each_positional[:, 0], whole.each_positional[:, 0])
+    assert not torch.allclose(mixed.each_positional[:, 1], whole.each_positional[:, 1])
+    assert mixed.read("last").positional.shape == (1, 2)
