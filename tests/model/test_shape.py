@@ -22,15 +22,18 @@ def test_a_configuration_survives_json():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layers": 0}, "layers must be a whole number above 0, not 0"),
+        ({"layers": 0}, "expected layers as a whole number above 0, got 0"),
         ({"heads": 3}, "multiple of heads"),
-        ({"rotary_dim": 7}, "rotary_dim must be even"),
+        ({"rotary_dim": 7}, "expected an even rotary_dim"),
         ({"rotary_dim": 256}, "between 0 and the head's width 128"),
-        ({"rope_base": 0.0}, "rope_base must be above 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
-        ({"init_std": -1.0}, "init_std must not be negative"),
+        ({"rope_base": 0.0}, "expected a rope_base above 0"),
+        ({"dropout": 1.0}, "expected dropout of at least 0 and below 1"),
+        ({"attention_dropout": -0.1}, "expected attention_dropout of at least 0"),
+        ({"activation": "relu"}, "expected an activation of gelu, gelu_tanh, got 'relu'"),
+        ({"nope_from": 13}, "expected nope_from between 0 and 12"),
+        ({"init_std": -1.0}, "expected init_std of at least 0"),
         ({"closed_planes": ((1,),)}, "for each of the 12 layers"),
-        ({"closed_planes": ((65,),) + ((),) * 11}, "IDs run from 1 to 64"),
+        ({"closed_planes": ((65,),) + ((),) * 11}, "IDs from 1 to 64, got 65"),
     ],
 )
 def test_impossible_shapes_are_refused(changes: dict[str, Any], message: str):
@@ -41,10 +44,10 @@ def test_impossible_shapes_are_refused(changes: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"vocab_size": 5, "wings": 2}, "unknown field 'wings'"),
-        ({"layers": 2}, "lacks 'vocab_size'"),
-        ({"vocab_size": 5, "closed_planes": 3}, "closed_planes of .* should be a list, and 3 arrived"),
-        ({"vocab_size": True}, "vocab_size of .* should be a whole number, and True arrived"),
+        ({"vocab_size": 5, "wings": 2}, "expected the fields .*, got 'wings'"),
+        ({"layers": 2}, "expected the field 'vocab_size', got none"),
+        ({"vocab_size": 5, "closed_planes": 3}, "closed_planes: expected a valid array, got 3"),
+        ({"vocab_size": True}, "vocab_size: expected a valid integer, got True"),
     ],
 )
 def test_a_damaged_configuration_is_refused(content: dict[str, Any], message: str):

@@ -42,34 +42,34 @@ class ModelConfig:
         for name in ("vocab_size", "layers", "heads", "d_model", "d_mlp"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise WhatwhereError(f"{name} must be a whole number above 0, not {value!r}.")
+                raise WhatwhereError(f"expected {name} as a whole number above 0, got {value!r}.")
         if self.d_model % self.heads:
-            raise WhatwhereError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads}).")
+            raise WhatwhereError(f"expected d_model to be a multiple of heads ({self.heads}), got {self.d_model}.")
         if not 0 <= self.rotated <= self.d_head or self.rotated % 2:
             raise WhatwhereError(
-                f"rotary_dim must be even and between 0 and the head's width {self.d_head}, not {self.rotated}."
+                f"expected an even rotary_dim between 0 and the head's width {self.d_head}, got {self.rotated}."
             )
         if self.rope_base is not None and not self.rope_base > 0:
-            raise WhatwhereError(f"rope_base must be above 0, or None for no rotation, not {self.rope_base}.")
+            raise WhatwhereError(f"expected a rope_base above 0, or None for no rotation, got {self.rope_base}.")
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
-                raise WhatwhereError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}.")
+                raise WhatwhereError(f"expected {name} of at least 0 and below 1, got {getattr(self, name)}.")
         if self.activation not in ACTIVATIONS:
             raise WhatwhereError(f"expected an activation of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
         if self.nope_from is not None and not 0 <= self.nope_from <= self.layers:
             raise WhatwhereError(f"expected nope_from between 0 and {self.layers} (layers), got {self.nope_from}.")
         if not self.init_std >= 0:
-            raise WhatwhereError(f"init_std must not be negative, and it is {self.init_std}.")
+            raise WhatwhereError(f"expected init_std of at least 0, got {self.init_std}.")
         if self.closed_planes and len(self.closed_planes) != self.layers:
             raise WhatwhereError(
-                f"closed_planes must name planes for each of the {self.layers} layers (an empty list closes none), "
-                f"and it has {len(self.closed_planes)} entries."
+                f"expected closed_planes for each of the {self.layers} layers (an empty list closes none), "
+                f"got {len(self.closed_planes)} entries."
             )
         for layer, planes in enumerate(self.closed_planes):
             wrong = [plane for plane in planes if not 1 <= plane <= self.rotated // 2]
             if wrong:
                 raise WhatwhereError(
-                    f"closed_planes names plane {wrong[0]} in layer {layer}; IDs run from 1 to {self.rotated // 2}."
+                    f"expected closed_planes with IDs from 1 to {self.rotated // 2}, got {wrong[0]} in layer {layer}."
                 )
 
     @property

@@ -39,9 +39,9 @@ static void all(Shape shape, int masked) {
 }
 
 int main(void) {
-    Shape shapes[] = {{2, 17, 1, 128, 512, 64, 0, 0.1f, 1e-5f}, {3, 1, 2, 8, 5, 0, 0, 0.1f, 1e-5f},
-                      {1, 7, 3, 18, 1, 2, 0, 0.1f, 1e-5f},      {0, 5, 1, 4, 4, 1, 0, 0.1f, 1e-5f},
-                      {2, 40, 2, 12, 33, 3, 0, 0.1f, 1e-5f}};
+    Shape shapes[] = {{2, 17, 1, 128, 512, 64, 0, 1, 0.1f, 1e-5f}, {3, 1, 2, 8, 5, 0, 0, 0, 0.1f, 1e-5f},
+                      {1, 7, 3, 18, 1, 2, 0, 1, 0.1f, 1e-5f},      {0, 5, 1, 4, 4, 1, 0, 0, 0.1f, 1e-5f},
+                      {2, 40, 2, 12, 33, 3, 0, 1, 0.1f, 1e-5f}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int variant = 0; variant < 4; variant++) {
             shapes[i].half = variant / 2;

@@ -137,7 +137,7 @@ def test_rounding_to_bfloat16_is_that_of_torch():
     values = torch.randn(64, 128, generator=torch.Generator().manual_seed(0))
     library = kernels().library
     assert library is not None
-    shape = fused.Shape(1, 64, 1, 128, 1, 0, 1, 1.0, 0.0)
+    shape = fused.Shape(1, 64, 1, 128, 1, 0, 1, 1, 1.0, 0.0)
     bias, written = torch.zeros(128), torch.empty(64, 128, dtype=torch.bfloat16)
     scratch = torch.empty(128)
     library.residual_backward(
