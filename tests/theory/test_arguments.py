@@ -10,35 +10,43 @@ from whatwhere.theory.arguments import (
     check_integers,
     check_length,
     check_letters,
+    check_vocabulary,
 )
 
 
-@pytest.mark.parametrize("n", [1, 0, -3])
-def test_a_length_below_two_is_refused(n: int):
-    with pytest.raises(WhatwhereError, match=f"length of at least 2 was expected, and {n} arrived"):
+@pytest.mark.parametrize("n", [1, 0, -3, 100_001, 10**8])
+def test_a_length_below_two_or_an_absurd_one_is_refused(n: int):
+    with pytest.raises(WhatwhereError, match=f"expected a length from 2 to 100,000 tokens, got {n:,}"):
         check_length(n)
 
 
-@pytest.mark.parametrize("letters", [1, 0])
-def test_an_alphabet_of_one_letter_is_refused(letters: int):
-    with pytest.raises(WhatwhereError, match=f"at least 2 letters was expected, and {letters} arrived"):
+@pytest.mark.parametrize("letters", [1, 0, 10**9])
+def test_an_alphabet_of_one_letter_or_an_absurd_one_is_refused(letters: int):
+    with pytest.raises(WhatwhereError, match=f"expected an alphabet of 2 to 10,000 letters, got {letters:,}"):
         check_letters(letters)
 
 
-def test_a_vocabulary_without_integers_is_refused():
-    with pytest.raises(WhatwhereError, match="at least 1 integer was expected, and 0 arrived"):
-        check_integers(0)
+@pytest.mark.parametrize("integers", [0, 10**9])
+def test_a_vocabulary_without_integers_or_with_absurdly_many_is_refused(integers: int):
+    with pytest.raises(WhatwhereError, match=f"expected 1 to 100,000 integers, got {integers:,}"):
+        check_integers(integers)
+
+
+def test_a_head_over_too_many_tokens_is_refused():
+    check_vocabulary(4_096)
+    with pytest.raises(WhatwhereError, match="at most 4,096 tokens for a head that is built, got 4,097; take fewer"):
+        check_vocabulary(4_097)
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf])
 def test_an_inverse_temperature_that_is_not_positive_is_refused(beta: float):
-    with pytest.raises(WhatwhereError, match="inverse temperature above 0 was expected"):
+    with pytest.raises(WhatwhereError, match="expected an inverse temperature above 0, got"):
         check_beta(beta)
 
 
 @pytest.mark.parametrize("theta", [-0.1, math.nan, math.inf])
 def test_an_angle_that_is_negative_or_no_number_is_refused(theta: float):
-    with pytest.raises(WhatwhereError, match="angle of 0 or more radians"):
+    with pytest.raises(WhatwhereError, match="expected an angle of 0 or more radians"):
         check_angle(theta)
 
 
@@ -53,7 +61,7 @@ def test_a_rational_multiple_of_a_turn_is_refused_from_its_denominator_on(turns:
 
 
 def test_no_rotation_is_refused_for_index():
-    with pytest.raises(WhatwhereError, match=r"0 full turns.*Take another angle: 1"):
+    with pytest.raises(WhatwhereError, match=r"0 full turns.*take another angle: 1"):
         check_index_angle(0.0, 17)
 
 

@@ -133,14 +133,21 @@ def test_both_heads_refuse_a_bad_angle_or_temperature(build):
 
 
 def test_both_heads_refuse_an_alphabet_that_is_too_small():
-    with pytest.raises(WhatwhereError, match="at least 2 letters"):
+    with pytest.raises(WhatwhereError, match="alphabet of 2 to"):
         index_head(1.0, 1.0, symbols=1)
-    with pytest.raises(WhatwhereError, match="at least 2 letters"):
+    with pytest.raises(WhatwhereError, match="alphabet of 2 to"):
         retrieval_head(0.0, 1.0, letters=1)
-    with pytest.raises(WhatwhereError, match="at least 1 integer"):
+    with pytest.raises(WhatwhereError, match="expected 1 to"):
         index_head(1.0, 1.0, integers=0)
-    with pytest.raises(WhatwhereError, match="at least 1 integer"):
+    with pytest.raises(WhatwhereError, match="expected 1 to"):
         retrieval_head(0.0, 1.0, integers=0)
+
+
+def test_both_heads_refuse_a_vocabulary_that_is_too_large():
+    with pytest.raises(WhatwhereError, match="at most 4,096 tokens"):
+        index_head(1.0, 1.0, symbols=4_090)
+    with pytest.raises(WhatwhereError, match="at most 4,096 tokens"):
+        retrieval_head(0.0, 1.0, letters=70)
 
 
 def test_the_index_head_refuses_an_angle_that_repeats_within_its_length():

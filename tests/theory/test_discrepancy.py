@@ -291,16 +291,16 @@ def test_undefined_discrepancies_are_nan():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: index_smallest(1, 1.0), "length of at least 2"),
+        (lambda: index_smallest(1, 1.0), "length from 2 to"),
         (lambda: index_smallest(17, 2 * math.pi / 5), "5 x theta"),
-        (lambda: index_discrepancy(10, 10, 1.0), "query from 0 to 9"),
-        (lambda: index_largest(17, 1.0, 0), "at least 1 integer"),
-        (lambda: index_printed_bound(1, 1.0), "length of at least 2"),
-        (lambda: index_largest_bound(1, 1.0), "length of at least 2"),
-        (lambda: retrieval_smallest(1, 0.1), "length of at least 2"),
-        (lambda: retrieval_largest(5, 0.1, 1), "at least 2 letters"),
+        (lambda: index_discrepancy(10, 10, 1.0), "expected a query from 0 to 9"),
+        (lambda: index_largest(17, 1.0, 0), "expected 1 to"),
+        (lambda: index_printed_bound(1, 1.0), "length from 2 to"),
+        (lambda: index_largest_bound(1, 1.0), "length from 2 to"),
+        (lambda: retrieval_smallest(1, 0.1), "length from 2 to"),
+        (lambda: retrieval_largest(5, 0.1, 1), "alphabet of 2 to"),
         (lambda: retrieval_printed_bound(5, -0.1), "angle of 0 or more"),
-        (lambda: retrieval_largest_bound(5, 0.1, 1), "at least 2 letters"),
+        (lambda: retrieval_largest_bound(5, 0.1, 1), "alphabet of 2 to"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -8,7 +8,8 @@ import pytest
 
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.tasks import LetterTask
-from whatwhere.theory.discrepancy import retrieval_smallest_bound
+from whatwhere.theory.discrepancy import retrieval_smallest, retrieval_smallest_bound
+from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, frequency
 
 ROOT = Path(__file__).parents[2]
 ERRATA = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
@@ -18,8 +19,6 @@ SECTIONS = {
 }
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", ERRATA)
 
-NUMBER_IDS = (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38)
-LETTER_IDS = (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40)
 PRINTED = {1: 1.0000, 2: 0.8660, 10: 0.2738, 18: 0.0866, 32: 0.0115, 37: 0.0056, 38: 0.0049, 39: 0.0042}
 PRINTED |= {40: 0.0037, 41: 0.0032, 42: 0.0027}
 TABLE = {  # size: number and letter accuracy of GPT 5.4, GPT 5.5, Sonnet 3.7
@@ -37,7 +36,7 @@ TABLE = {  # size: number and letter accuracy of GPT 5.4, GPT 5.5, Sonnet 3.7
 
 
 def test_every_erratum_has_a_section():
-    assert sorted(SECTIONS) == list(range(1, 29))
+    assert sorted(SECTIONS) == list(range(1, 30))
 
 
 @pytest.mark.parametrize("number", sorted(SECTIONS))
@@ -54,6 +53,7 @@ def test_every_printed_frequency_is_that_of_its_whole_id():
     frequencies = rope_frequencies(128, 10000.0).tolist()
     for number in {*NUMBER_IDS, *LETTER_IDS}:
         assert round(frequencies[number - 1], 4) == PRINTED[number]
+        assert frequency(number) == pytest.approx(frequencies[number - 1], rel=1e-12)
 
 
 def test_the_angles_of_figure_5_are_those_of_layer_index_2():
@@ -62,6 +62,16 @@ def test_the_angles_of_figure_5_are_those_of_layer_index_2():
     assert math.pi / 4 / PRINTED[32] == pytest.approx(68.3, abs=0.05)
     assert retrieval_smallest_bound(68, PRINTED[32]) < 1e-3
     assert retrieval_smallest_bound(70, PRINTED[32]) == 0
+
+
+def test_figure_5_shows_the_letter_layer_with_the_most_margin_and_most_layers_have_none():
+    # E29: at 100 tokens the margin is negative for every angle above omega / 197
+    margins = [retrieval_smallest(100, frequency(id)) for id in LETTER_IDS]
+    assert [layer for layer, margin in enumerate(margins) if margin < 0] == [0, 1, 3, 5, 7, 9, 10]
+    assert max(margins) == margins[2] == pytest.approx(0.0936, abs=5e-5)
+    limit = math.pi / 4 / 197
+    assert limit == pytest.approx(0.003987, abs=1e-6)
+    assert all((frequency(id) > limit) == (margin < 0) for id, margin in zip(LETTER_IDS, margins, strict=True))
 
 
 def test_850_is_50_times_the_training_length_and_53_times_without_the_query():

@@ -1,3 +1,5 @@
+import pytest
+
 from whatwhere.theory import feasibility
 from whatwhere.theory.check import Check
 
@@ -12,6 +14,12 @@ def test_random_inputs_and_oracles_agree():
     assert feasibility.random_index_inputs(200).passed
     assert feasibility.random_retrieval_inputs(200).passed
     assert feasibility.oracles_agree(100).passed
+
+
+@pytest.mark.parametrize("generator", ["paper", "decoy"])
+def test_iterated_heads_solve_the_tasks_also_where_pointers_off_the_path_point_nowhere(generator: str):
+    assert feasibility.letter_task(9_600, generator) == Check(feasibility.letter_task(9_600).claim, 912, 0)
+    assert feasibility.number_task(9_600).passed
 
 
 def test_failing_classes_fail_where_predicted_and_do_fail():

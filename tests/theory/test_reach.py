@@ -7,9 +7,10 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.tasks.functions import index, retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
+from whatwhere.theory.arguments import LONGEST
 from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
 from whatwhere.theory.index_head import index_head
-from whatwhere.theory.reach import HORIZON, RESOLUTION, finite, index_reach, margin_map, retrieval_reach
+from whatwhere.theory.reach import RESOLUTION, index_reach, margin_map, retrieval_reach
 from whatwhere.theory.retrieval_head import retrieval_head
 from whatwhere.theory.sequences import random_in_range, random_left_unique
 from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta, retrieval_self_minimum_beta
@@ -32,11 +33,11 @@ def test_the_longest_retrieval_input_is_the_last_with_a_margin(theta, longest):
 
 
 def test_without_rotation_retrieval_has_no_longest_input_and_with_too_much_it_has_none():
-    assert retrieval_reach(0.0, 17).longest == HORIZON
+    assert retrieval_reach(0.0, 17).longest == LONGEST
     reach = retrieval_reach(0.866, 17)
     assert reach.longest == 1
-    assert reach.needed_beta is None
-    assert reach.sufficient_beta is None
+    assert math.isnan(reach.needed_beta)
+    assert math.isnan(reach.sufficient_beta)
 
 
 @pytest.mark.parametrize("beta", [5.0, 12.0, 40.0])
@@ -96,22 +97,31 @@ def test_the_frequencies_that_the_documentation_names():
     assert margins.index[:, 1].max() < 2e-5
 
 
-def test_infinity_becomes_none():
-    assert finite(math.inf) is None
-    assert finite(2.0) == 2.0
+@pytest.mark.parametrize(("theta", "longest"), [(0.0, 1), (math.tau / 5, 5)])
+def test_an_angle_at_which_distances_repeat_leaves_index_no_margin(theta, longest):
+    reach = index_reach(theta, 17, beta=50.0)
+    assert (reach.margin, reach.longest) == (0, longest)
+    assert math.isnan(reach.needed_beta)
+    assert math.isnan(reach.sufficient_beta)
+    assert reach.longest_at_beta is not None
+    assert reach.longest_at_beta <= longest
+
+
+def test_the_largest_questions_are_answered_at_once():
+    assert index_reach(1e-3, 100_000, integers=100_000, beta=1e12).longest_at_beta is not None
+    assert retrieval_reach(0.0, 100_000, letters=10_000, beta=1e9).longest_at_beta == 100_000
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: index_reach(2 * math.pi / 5, 17), "5 x theta"),
-        (lambda: index_reach(1.0, 1), "length of at least 2"),
+        (lambda: index_reach(1.0, 1), "length from 2 to"),
         (lambda: index_reach(1.0, 17, beta=0.0), "inverse temperature above 0"),
-        (lambda: retrieval_reach(0.1, 17, letters=1), "at least 2 letters"),
+        (lambda: retrieval_reach(0.1, 17, letters=1), "alphabet of 2 to"),
         (lambda: retrieval_reach(-0.1, 17), "angle of 0 or more"),
-        (lambda: retrieval_reach(0.1, 1), "length of at least 2"),
+        (lambda: retrieval_reach(0.1, 1), "length from 2 to"),
         (lambda: margin_map(np.array([0.1]), np.array([2])), "lengths from 3"),
-        (lambda: margin_map(np.array([0.1]), np.array([5]), 1), "at least 2 letters"),
+        (lambda: margin_map(np.array([0.1]), np.array([5]), 1), "alphabet of 2 to"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -111,15 +111,15 @@ def test_two_tokens_need_no_temperature_at_all():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: index_minimum_beta(1, 1.0), "length of at least 2"),
+        (lambda: index_minimum_beta(1, 1.0), "length from 2 to"),
         (lambda: index_minimum_beta(17, 2 * math.pi / 5), "5 x theta"),
-        (lambda: index_minimum_beta(17, 1.0, 0), "at least 1 integer"),
+        (lambda: index_minimum_beta(17, 1.0, 0), "expected 1 to"),
         (lambda: index_minimum_beta_on_task_inputs(0.0), "0 full turns"),
-        (lambda: retrieval_minimum_beta(1, 0.0), "length of at least 2"),
+        (lambda: retrieval_minimum_beta(1, 0.0), "length from 2 to"),
         (lambda: retrieval_minimum_beta(5, -1.0), "angle of 0 or more"),
-        (lambda: retrieval_minimum_beta(5, 0.0, 1), "at least 2 letters"),
-        (lambda: retrieval_self_minimum_beta(5, 0.0, 1), "at least 2 letters"),
-        (lambda: retrieval_tie_beta(1, 0.1), "length of at least 2"),
+        (lambda: retrieval_minimum_beta(5, 0.0, 1), "alphabet of 2 to"),
+        (lambda: retrieval_self_minimum_beta(5, 0.0, 1), "alphabet of 2 to"),
+        (lambda: retrieval_tie_beta(1, 0.1), "length from 2 to"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -23,7 +23,7 @@ else:
     Row = TypeVar("Row")
 
 
-class Results(Mapping[str, "pd.DataFrame"]):
+class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be importable at run time
     """The tables of one study, by name: ``results["accuracy"]`` is a DataFrame.
 
     Args:

@@ -1,41 +1,24 @@
+from __future__ import annotations
+
 from pathlib import Path
 
-import pytest
-
-from whatwhere.errors import WhatwhereError
-from whatwhere.studies.theorems.figures import draw_geometry, draw_margins, draw_theory
-from whatwhere.theory.curves import MARGINS, write_discrepancy, write_geometry, write_margins
+from whatwhere.studies.measuring import draw, study
+from whatwhere.studies.results import Results
+from whatwhere.studies.style import style
 
 
-@pytest.mark.slow
-def test_every_figure_is_drawn_from_its_data(tmp_path: Path) -> None:
-    for write in (write_discrepancy, write_geometry, write_margins):
-        write(tmp_path)
-    files = draw_theory(tmp_path)
-    for file in files:
-        assert file.read_bytes().startswith(b"%PDF" if file.suffix == ".pdf" else b"\x89PNG")
-    assert {file.stem for file in files} == {path.stem for path in tmp_path.glob("*.csv")}
-    assert len(files) == 6
+def test_every_figure_is_drawn_with_its_axes_named(whole: Results) -> None:
+    with style():
+        figures = whole.figures()
+    assert set(figures) == {"figure-5a-discrepancy", "figure-5a-layers", "figure-4a-geometry", "margin-map"}
+    for figure in figures.values():
+        assert all(axes.get_xlabel() or axes.get_ylabel() for axes in figure.axes)
+    exact = figures["figure-5a-discrepancy"].axes[0].get_lines()
+    assert max(line.get_xdata()[-1] for line in exact[:7]) == 100
+    names = {text.get_text() for text in figures["figure-5a-layers"].axes[0].texts}
+    assert {"layer 2 (ID 42)", "5, 7, 10\nID 38"} <= names
 
 
-@pytest.mark.slow
-def test_the_same_numbers_draw_the_same_bytes(tmp_path: Path) -> None:
-    write_geometry(tmp_path)
-    first = [file.read_bytes() for file in draw_geometry(tmp_path)]
-    assert [file.read_bytes() for file in draw_geometry(tmp_path)] == first
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "there is no such file"),
-        ("theta,n\n", "it lacks index_smallest"),
-        ("theta,n,index_smallest,retrieval_smallest\n", "has no rows"),
-        ("theta,n,index_smallest,retrieval_smallest\n1,3,much,0\n", "is damaged.*whatwhere theory --out"),
-    ],
-)
-def test_data_that_cannot_be_drawn_is_explained(content: str | None, message: str, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / MARGINS).write_text(content)
-    with pytest.raises(WhatwhereError, match=message):
-        draw_margins(tmp_path)
+def test_one_angle_draws_nothing(tmp_path: Path) -> None:
+    results = study("theorems", theta=1.0)
+    assert draw({results.name: results}, tmp_path) == []

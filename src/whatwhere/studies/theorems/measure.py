@@ -13,8 +13,7 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.theorems import curves
 from whatwhere.studies.theorems.tables import CheckRow, ReachRow, TheoremsSettings
-from whatwhere.theory import decomposition, feasibility, robustness
-from whatwhere.theory import construction_scores
+from whatwhere.theory import construction_scores, decomposition, feasibility, robustness
 from whatwhere.theory.check import Check
 from whatwhere.theory.printed import PLANES, frequency
 from whatwhere.theory.reach import index_reach, retrieval_reach

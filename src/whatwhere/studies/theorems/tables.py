@@ -9,7 +9,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.theory.arguments import check_angle, check_beta, check_integers, check_length, check_letters
 from whatwhere.theory.printed import LENGTH, LETTERS
 
-MOST_INPUTS = 1_000_000
+LEAST_INPUTS, MOST_INPUTS = 20, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class TheoremsSettings:
             check_integers(self.integers)
         if self.beta is not None:
             check_beta(self.beta)
-        if not 1 <= self.inputs <= MOST_INPUTS:
-            raise WhatwhereError(f"expected inputs from 1 to {MOST_INPUTS:,}, got {self.inputs:,}; choose fewer.")
+        if not LEAST_INPUTS <= self.inputs <= MOST_INPUTS:
+            raise WhatwhereError(
+                f"expected inputs from {LEAST_INPUTS} to {MOST_INPUTS:,}, got {self.inputs:,}; choose another number."
+            )
 
 
 @dataclass(frozen=True)

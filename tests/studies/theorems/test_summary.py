@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from whatwhere.studies.measuring import study
+from whatwhere.studies.results import Results
+from whatwhere.studies.theorems import THEOREMS
+from whatwhere.studies.theorems.tables import CheckRow
+
+
+def test_checks_and_tables_are_told(whole: Results) -> None:
+    text = whole.summary
+    assert text.startswith("Theorems 1 and 2 on hand-built heads: 20 of 20 checks passed, on 2,000 inputs and lengths.")
+    assert "pass  small_index_inputs with [brackets]: 100 inputs, 0 errors" in text
+    assert "Least inverse temperature by length" in text
+    assert "Smallest discrepancy by length" in text
+    assert "frequency IDs 1-6, 8-22 to T_Index, and by IDs 27-64" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_check_that_fails_is_seen(whole: Results) -> None:
+    failing = Results(THEOREMS, whole.settings, "theory")
+    for name, kind in THEOREMS.tables.items():
+        failing.write(name, whole.rows(name, kind))
+    first, *rest = whole.rows("checks", CheckRow)
+    failing.write("checks", [replace(first, errors=3, passed=False), *rest])
+    assert "19 of 20 checks passed" in failing.summary
+    assert "FAIL  number_decomposition with [brackets]: 100 inputs, 3 errors" in failing.summary
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines"),
+    [
+        (
+            {"theta": 0.0, "beta": 12.0},
+            ["longest input at any inverse temperature: 100,000 tokens or more",
+             "longest input at inverse temperature 12: 34 tokens",
+             "needed there: none serves"],
+        ),
+        (
+            {"theta": 0.9, "letters": 4},
+            ["T_Retrieval over 4 letters at angle 0.9", "longest input at any inverse temperature: 2 tokens"],
+        ),
+        ({"theta": 0.9}, ["none of 2 tokens or more"]),
+        ({"theta": 1.0}, ["needed there: above 18 (the lemma's estimate: 69.6)", "710 tokens"]),
+    ],
+)  # fmt: skip
+def test_one_angle_in_words(settings: dict[str, float], lines: list[str]) -> None:
+    text = study("theorems", **settings).summary
+    assert all(line in text for line in lines), text
