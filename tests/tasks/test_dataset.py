@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ PAPER = [NumberTask(), LetterTask()]
 
 def whole(dataset: Dataset) -> Batch:
     parts = dataset.splits().values()
-    return Batch(*(np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS))
+    return replace(dataset.train, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS})
 
 
 def cells(task, batch: Batch) -> np.ndarray:

@@ -48,9 +48,9 @@ def test_each_generator_leaks_as_much_as_documented(generator):
 @pytest.mark.parametrize("task", [NumberTask(), DECOY, LetterTask(letters=26, integers=20, generator="decoy")])
 def test_no_rule_without_hops_beats_one_half_in_any_hop_class(task):
     found = shortcuts(task, task.sample(20_000, seed=1))
-    plain = found[~found["hopping"]]
-    assert plain["rule"].nunique() == 13
-    assert plain["accuracy"].max() < 0.5
+    plain = found.query("not hopping")
+    assert len(set(plain["rule"])) == 13
+    assert plain["accuracy"].to_numpy().max() < 0.5
 
 
 def test_the_number_task_leaks_to_rules_that_follow_every_chain():
