@@ -29,9 +29,8 @@ def test_the_frame_has_one_tidy_row_per_head(many: HeadScores) -> None:
     assert len(frame) == 40
     assert sorted(set(frame["layer"])) == [0, 5]
     assert frame["symbolic"].tolist() == pytest.approx(many.symbolic.flatten().tolist())
-    assert (frame["symbolic_low"] <= frame["symbolic"]).all()
-    assert (frame["symbolic"] <= frame["symbolic_high"]).all()
-    assert (frame["symbolic_n"] == 3).all()
+    assert frame["symbolic"].between(frame["symbolic_low"], frame["symbolic_high"]).all()
+    assert frame["symbolic_n"].tolist() == [3] * 40
     total = frame["positional_centred"] + frame["symbolic_centred"] + frame["flat"]
     assert total.tolist() == pytest.approx([1.0] * 40)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whatwhere.heads.purity import GAMMAS, check_gamma, label_of
+from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.purity import GAMMAS, KINDS, check_gamma, label_of
 from whatwhere.heads.summary import estimates
 
 if TYPE_CHECKING:
@@ -40,67 +42,66 @@ def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> p
     """
     import pandas as pd
 
+    return pd.DataFrame(_rows(scores, gamma, seed))
+
+
+def _rows(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> list[dict[str, Any]]:
     gamma = GAMMAS[0] if gamma is None else gamma
     check_gamma(gamma)
-    rows = []
     columns = ("entropy", "entropy_share", "own", "undefined")
     facts = {name: getattr(scores, name).tolist() for name in columns}
-    for index, (layer, *both) in enumerate(zip(scores.layers, *estimates(scores, seed), strict=True)):
-        for head, (positional, symbolic) in enumerate(zip(*both, strict=True)):
-            rows.append(
-                {"layer": layer, "head": head}
-                | _columns("positional", positional)
-                | _columns("symbolic", symbolic)
-                | {
-                    "positional_centred": 1 - symbolic.value,
-                    "symbolic_centred": 1 - positional.value,
-                    "flat": positional.value + symbolic.value - 1,
-                }
-                | {name: facts[name][index][head] for name in columns}
-                | {"label": label_of(positional.value, symbolic.value, gamma)}
-            )
-    return pd.DataFrame(rows)
+    return [
+        {"layer": layer, "head": head}
+        | _columns("positional", positional)
+        | _columns("symbolic", symbolic)
+        | {
+            "positional_centred": 1 - symbolic.value,
+            "symbolic_centred": 1 - positional.value,
+            "flat": positional.value + symbolic.value - 1,
+        }
+        | {name: facts[name][index][head] for name in columns}
+        | {"label": label_of(positional.value, symbolic.value, gamma)}
+        for index, (layer, *both) in enumerate(zip(scores.layers, *estimates(scores, seed), strict=True))
+        for head, (positional, symbolic) in enumerate(zip(*both, strict=True))
+    ]
 
 
-def _columns(name: str, estimate: object) -> dict[str, float]:
-    return {name + end: getattr(estimate, field) for end, field in
-            (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))}  # fmt: skip
+def _columns(name: str, found: Estimate) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high, f"{name}_n": found.n}
 
 
 def text_of(scores: HeadScores) -> str:
     """A heading and a small table; of many heads, the purest few and how many have which label."""
-    frame = frame_of(scores)
-    shown = frame
-    if len(frame) > ROWS:
-        purest = (frame["positional"] - frame["symbolic"]).abs().sort_values(ascending=False, kind="stable")
-        shown = frame.loc[sorted(purest.index[:ROWS])]
+    rows = _rows(scores)
+    shown = rows
+    if len(rows) > ROWS:  # the purest, in the order of the layers; heads without a score come last
+        purest = sorted(rows, key=lambda row: -np.nan_to_num(abs(row["positional"] - row["symbolic"]), nan=-1))[:ROWS]
+        shown = sorted(purest, key=lambda row: (row["layer"], row["head"]))
     lines = [_heading(scores), "layer head  positional        symbolic          entropy  label"]
-    for row in shown.itertuples():
-        both = (
-            f"{getattr(row, kind):.2f} ({getattr(row, kind + '_low'):.2f}-{getattr(row, kind + '_high'):.2f})"
-            for kind in ("positional", "symbolic")
-        )
-        lines.append(f"{row.layer:>5} {row.head:>4}  {'  '.join(f'{text:<16}' for text in both)}"
-                     f"  {row.entropy:>7.2f}  {row.label}")  # fmt: skip
-    if len(shown) < len(frame):
-        lines.append(f"the {ROWS} purest of {len(frame)} heads; {_counts(frame)}; .to_frame() has all")
+    for row in shown:
+        both = (f"{row[kind]:.2f} ({row[kind + '_low']:.2f}-{row[kind + '_high']:.2f})" for kind in KINDS)
+        cells = "  ".join(f"{text:<16}" for text in both)
+        lines.append(f"{row['layer']:>5} {row['head']:>4}  {cells}  {row['entropy']:>7.2f}  {row['label']}")
+    if len(shown) < len(rows):
+        lines.append(f"the {ROWS} purest of {len(rows)} heads; {_counts(rows)}; .to_frame() has all")
     return "\n".join(lines)
 
 
 def html_of(scores: HeadScores) -> str:
     """The head map: one cell per head, layers downwards; the tooltip has the numbers. Inline SVG without scripts."""
-    frame = frame_of(scores)
-    heading = f"<p>{escape(_heading(scores))}<br>{escape(_counts(frame))}</p>"
-    if len(frame) > CELLS:
+    rows = _rows(scores)
+    heading = f"<p>{escape(_heading(scores))}<br>{escape(_counts(rows))}</p>"
+    if len(rows) > CELLS:
         return f"{heading}<pre>{escape(text_of(scores))}</pre>"
     layers, heads = len(scores.layers), scores.positional.shape[1]
     cell = 22 if heads <= 24 else 12
     line = {layer: index for index, layer in enumerate(scores.layers)}
     drawn = [
-        f'<rect x="{40 + row.head * cell}" y="{18 + line[row.layer] * cell}" width="{cell - 1}" height="{cell - 1}" '
-        f'fill="rgb{_colour(row.positional_centred, row.symbolic_centred)}"><title>layer {row.layer} head {row.head}: '
-        f"positional {row.positional:.2f}, symbolic {row.symbolic:.2f}, {row.label}</title></rect>"
-        for row in frame.itertuples()
+        f'<rect x="{40 + row["head"] * cell}" y="{18 + line[row["layer"]] * cell}" width="{cell - 1}" '
+        f'height="{cell - 1}" fill="rgb{_colour(row["positional_centred"], row["symbolic_centred"])}">'
+        f"<title>layer {row['layer']} head {row['head']}: positional {row['positional']:.2f}, "
+        f"symbolic {row['symbolic']:.2f}, {row['label']}</title></rect>"
+        for row in rows
     ]
     drawn += [
         f'<text x="34" y="{18 + index * cell + cell * 0.7:.0f}" text-anchor="end" font-size="11">{layer}</text>'
@@ -148,5 +149,5 @@ def _heading(scores: HeadScores) -> str:
     )
 
 
-def _counts(frame: pd.DataFrame) -> str:
-    return ", ".join(f"{count} {label}" for label, count in Counter(frame["label"]).most_common())
+def _counts(rows: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(f"{count} {label}" for label, count in Counter(row["label"] for row in rows).most_common())

@@ -98,25 +98,23 @@ def _score_layer(
     """One layer, some inputs at a time (and, of long inputs, some queries), so that float64 copies stay small."""
     _, heads, queries, width = layer.queries.shape
     keys = layer.keys.shape[2]
+    parts = []
     if keys <= SHORT:
-        size = SHORT_TILE // (heads * keys * queries * width)
-        counted = None
-        parts = []
-        for part in layer.parts(size):
-            if counted is None or not layer.uniform:
-                counted = torch.stack([weighting.counted(part) for weighting in weightings])
+        short = None
+        for part in layer.parts(SHORT_TILE // (heads * keys * queries * width)):
+            counted = torch.stack([weighting.counted(part) for weighting in weightings])  # [weighting, query, key]
+            if short is None or not layer.uniform:
                 short = ShortInputs(part, counted.any(0))
             parts.append(_score_part(part, weightings, counted, short.scores))
         return torch.cat(parts, 2)
+    long = partial(long_scores, samples=samples, generator=generator)
     size = max(1, TILE // (heads * keys * width))
     some = max(1, TILE // (heads * keys * min(len(layer.keys), size)))
-    parts = []
     for part in layer.parts(size):
         found = []
         for start in range(0, queries, some):
             few = part.of_queries(slice(start, start + some))
             counted = torch.stack([weighting.counted(few) for weighting in weightings])
-            long = partial(long_scores, samples=samples, generator=generator)
             found.append(_score_part(few, weightings, counted, long))
         parts.append(torch.cat(found, -1))
     return torch.cat(parts, 2)

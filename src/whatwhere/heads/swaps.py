@@ -142,7 +142,7 @@ class ShortInputs:
         """M: each query's logits of all contents at each of its places. Planes are complex numbers here."""
         rotation = layer.rotation
         asked, keys = (layer.queries * layer.scale).flatten(0, 1), layer.keys.flatten(0, 1)
-        planes = torch.view_as_complex(rotation.planes(asked).contiguous())  # [row, query, plane]
+        planes = torch.complex(*rotation.planes(asked).unbind(-1))  # [row, query, plane]
         at_place = torch.view_as_real(planes.index_select(1, self.swaps.query) * self.turn).flatten(-2)
         products = at_place @ rotation.planes(keys).flatten(-2).transpose(1, 2)
         if rotation.width < keys.shape[2]:  # coordinates that do not turn
