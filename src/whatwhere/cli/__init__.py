@@ -27,12 +27,12 @@ _ORDER = ("data", "train", *STUDIES, "reproduce", "report", "sweep")
 class _Commands(TyperGroup):
     """The commands that are not studies, and one for each study, made when it is asked for."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """In the order in which a reader needs them; studies of one's own come last."""
         del ctx
         return [*_ORDER, *(name for name in STUDIES if name not in _ORDER)]
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A study becomes a command of its own."""
         if cmd_name not in STUDIES:
             return super().get_command(ctx, cmd_name)

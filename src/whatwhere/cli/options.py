@@ -16,9 +16,10 @@ import typer
 from whatwhere.errors import WhatwhereError
 
 
-def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """A parameter that is no field of a record."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
+    """A parameter that is no field of a record; without a default it must be given."""
+    given = inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=annotation)
 
 
 def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
@@ -30,7 +31,7 @@ def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Para
             kind, *notes = (
                 get_args(hints[field.name]) if hasattr(hints[field.name], "__metadata__") else (hints[field.name],)
             )
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            default = ... if field.default is MISSING else field.default
             found.append(_option(field.name, kind, str(notes[0]) if notes else "", default))
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
 
@@ -28,6 +28,7 @@ class Opened:
     """Where results go by default, in a folder named after the study."""
 
 
+@runtime_checkable
 class Subject(Protocol):
     """A kind of thing that can be measured."""
 

@@ -10,7 +10,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.study import resolve
@@ -66,6 +66,7 @@ def attempt(job: Job, progress: Callable[[str, int, int], None]) -> Outcome:
         return Outcome(job.name, problem=traceback.format_exc(), defect=True)
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Does jobs, some of them at a time."""
 

@@ -1,0 +1,96 @@
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import parse, plain, read_json, write_json
+
+
+@dataclass(frozen=True)
+class Inner:
+    size: int
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: str
+    inner: Inner
+    rate: float = 0.5
+    kind: Literal["a", "b"] = "a"
+    steps: tuple[int, ...] = ()
+    limit: int | None = None
+
+
+def test_json_round_trips(tmp_path: Path):
+    write_json(tmp_path / "a.json", {"a": [1, 2.5, None], "ü": "x"})
+    assert read_json(tmp_path / "a.json", "it") == {"a": [1, 2.5, None], "ü": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": ', "it at .* is not valid JSON"),
+        ("[1]", "expected a JSON object, got a list"),
+        ("null", "expected a JSON object, got null"),
+        ("7", "expected a JSON object, got a number"),
+        ("[" * 100_000, "is not valid JSON"),
+    ],
+)
+def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str, message: str):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(WhatwhereError, match=message):
+        read_json(tmp_path / "a.json", "it")
+
+
+def test_a_record_survives_json():
+    record = Outer("x", Inner(3), 1, "b", (1, 2), 7)
+    assert parse(Outer, plain(record), "it") == record
+    assert parse(Outer, {"name": "x", "inner": {"size": 3}}, "it") == Outer("x", Inner(3))
+
+
+def test_ready_fields_replace_what_the_document_has():
+    assert parse(Outer, {"name": "x", "inner": "anything"}, "it", inner=Inner(1)).inner == Inner(1)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "it: expected a JSON object, got null"),
+        ({"inner": {"size": 1}}, "it: expected the field 'name', got none"),
+        ({"name": "x", "inner": {"size": 1}, "colour": 1}, "got 'colour'; it may come from a newer whatwhere"),
+        ({"name": 1, "inner": {"size": 1}}, "it, name: expected a valid string, got 1"),
+        ({"name": "x", "inner": {"size": "1"}}, "it, inner, size: expected a valid integer, got '1'"),
+        ({"name": "x", "inner": {"size": True}}, "it, inner, size: expected a valid integer, got True"),
+        ({"name": "x", "inner": []}, "it, inner: expected a JSON object, got a list"),
+        ({"name": "x", "inner": {"size": 1}, "kind": "c"}, "it, kind: expected 'a' or 'b', got 'c'"),
+        ({"name": "x", "inner": {"size": 1}, "steps": 3}, "it, steps: expected a valid array, got 3"),
+        ({"name": "x", "inner": {"size": 1}, "rate": {1, 2}}, "it, rate: expected JSON, got set"),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_was_expected(content: object, message: str):
+    with pytest.raises(WhatwhereError, match=message):
+        parse(Outer, content, "it")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "inner", "rate", "kind", "steps", "limit", "x"]), json_values))
+def test_any_document_ends_in_a_record_or_in_our_own_error(content: dict[str, object]):
+    try:
+        assert isinstance(parse(Outer, content, "it"), Outer)
+    except WhatwhereError:
+        pass
+
+
+def test_names_that_are_no_unicode_survive(tmp_path: Path):
+    write_json(tmp_path / "t.json", {"name": "a\udcff"})
+    assert read_json(tmp_path / "t.json", "it") == {"name": "a\udcff"}

@@ -1,0 +1,120 @@
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store import files
+from whatwhere.store.files import read_text, remove_file, whole_file, write_text
+
+
+def test_a_file_appears_only_when_writing_succeeded(tmp_path: Path):
+    path = tmp_path / "deep" / "file.txt"
+    with pytest.raises(RuntimeError), whole_file(path) as beside:
+        beside.write_text("half")
+        raise RuntimeError
+    assert not path.exists()
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_failed_write_leaves_the_earlier_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WhatwhereError, match=r"No space left on device.*What was there before is whole"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WhatwhereError, match="could not write"):
+        write_text(tmp_path / "file" / "inside", "x")
+
+
+def test_a_file_that_cannot_be_removed_is_named(tmp_path: Path):
+    remove_file(tmp_path / "none")
+    with pytest.raises(WhatwhereError, match="could not remove"):
+        remove_file(tmp_path)
+
+
+def test_a_failure_at_the_rename_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+    written: list[str] = []
+
+    def refuse(self: Path, target: Path) -> Path:
+        written.append(self.read_text())
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(WhatwhereError, match="could not write"):
+        write_text(path, "new")
+    assert written == ["new"], "the whole content lies beside the file before it is renamed over it"
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_the_directory_is_synced_after_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(stat.S_ISDIR(os.fstat(handle).st_mode)))
+    write_text(tmp_path / "file.txt", "x")
+    assert synced == [False, True]
+
+
+def test_a_device_is_written_to_and_stays_a_device(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_is_replaced_and_its_target_untouched(tmp_path: Path):
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "target").read_text() == "mine"
+    assert (tmp_path / "link").read_text() == "new"
+
+
+def test_what_killed_processes_left_is_removed_and_the_work_of_others_is_not(tmp_path: Path):
+    import socket
+
+    host = socket.gethostname()
+    dead, alive = (tmp_path / f"f.{host}.{pid}.aa.partial" for pid in (2**22 + 1, os.getpid()))
+    dead.write_text("")
+    alive.write_text("")
+    write_text(tmp_path / "f", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", alive.name]
+
+
+def test_watchers_are_told_of_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen: list[Path] = []
+    monkeypatch.setattr(files, "watchers", [seen.append])
+    write_text(tmp_path / "a", "x")
+    remove_file(tmp_path / "a")
+    assert seen == [tmp_path / "a"] * 2
+
+
+def test_text_that_is_not_utf8_and_missing_files_are_refused(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"\xff\xfe")
+    with pytest.raises(WhatwhereError, match="is not text in UTF-8"):
+        read_text(tmp_path / "a", "it")
+    with pytest.raises(WhatwhereError, match=r"expected it at .* got no such file"):
+        read_text(tmp_path / "b", "it")
+    with pytest.raises(WhatwhereError, match="cannot be read: Is a directory"):
+        read_text(tmp_path, "it")

@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store import manifest as module
+from whatwhere.store.manifest import FORMAT, Manifest, fingerprint
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Manifest:
+    made = Manifest(tmp_path / "results")
+    made.begin("length", {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"})
+    return made
+
+
+def again(manifest: Manifest) -> Manifest:
+    """The same directory, as another process sees it."""
+    return Manifest(manifest.directory)
+
+
+def test_files_are_read_back_and_vouched_for(manifest: Manifest):
+    manifest.put("a.csv", b"x\n1\n")
+    assert again(manifest).has("a.csv")
+    assert again(manifest).get("a.csv", "it") == b"x\n1\n"
+
+
+@pytest.mark.parametrize("content", [b"x\n2\n", b"", b"x\n1\n\n"])
+def test_changed_files_are_noticed(manifest: Manifest, content: bytes):
+    manifest.put("a.csv", b"x\n1\n")
+    (manifest.directory / "a.csv").write_bytes(content)
+    with pytest.raises(WhatwhereError, match=r"is not the file that manifest.json describes"):
+        again(manifest).get("a.csv", "it")
+    manifest.finish(0.0)
+    assert not again(manifest).is_current("length", {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"})
+
+
+def test_a_file_that_nobody_vouches_for_does_not_count(manifest: Manifest):
+    (manifest.directory / "b.csv").write_text("x")
+    assert not again(manifest).has("b.csv")
+
+
+def test_a_kill_between_manifest_and_file_leaves_the_old_file_valid(
+    manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+):
+    manifest.put("a.csv", b"old")
+    manifest.put("b.csv", b"other")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_bytes", killed)
+        with pytest.raises(KeyboardInterrupt):
+            manifest.put("a.csv", b"new")
+    after = again(manifest)
+    assert after.get("a.csv", "it") == b"old"
+    after.put("b.csv", b"another")
+    assert again(manifest).get("a.csv", "it") == b"old"
+    assert again(manifest).get("b.csv", "it") == b"another"
+
+
+def test_a_kill_after_the_file_leaves_the_new_file_valid(manifest: Manifest):
+    manifest.put("a.csv", b"old")
+    manifest.put("a.csv", b"new")  # the manifest on disk still names it as being written
+    assert json.loads(manifest.path.read_text())["writing"]
+    assert again(manifest).get("a.csv", "it") == b"new"
+
+
+def test_a_reader_waits_for_a_writer_that_is_between_two_files(manifest: Manifest):
+    manifest.put("a.csv", b"old")
+    reader = again(manifest)
+    assert reader.get("a.csv", "it") == b"old"
+    manifest.put("a.csv", b"new")
+    assert reader.get("a.csv", "it") == b"new"
+
+
+def test_the_same_settings_go_on_and_others_are_refused(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    again(manifest).begin("length", {"inputs": 3, "lengths": [1, 2]}, {"model": "ab"})
+    assert again(manifest).has("a.csv")
+    with pytest.raises(WhatwhereError, match=r"expected inputs 4, got 3. Replace them with --force"):
+        again(manifest).begin("length", {"inputs": 4, "lengths": [1, 2]}, {"model": "ab"})
+    with pytest.raises(WhatwhereError, match="expected another model 'cd', got 'ab'"):
+        again(manifest).begin("length", {"inputs": 3, "lengths": [1, 2]}, {"model": "cd"})
+    with pytest.raises(WhatwhereError, match="expected those of 'geometry', got those of 'length'"):
+        again(manifest).begin("geometry", {}, {})
+
+
+def test_force_replaces_what_the_manifest_names_and_nothing_else(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    (manifest.directory / "mine.txt").write_text("keep")
+    again(manifest).begin("geometry", {}, {}, force=True)
+    assert sorted(path.name for path in manifest.directory.iterdir()) == ["manifest.json", "mine.txt"]
+
+
+def test_results_are_current_once_the_work_has_ended(manifest: Manifest):
+    settings, inputs = {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"}
+    manifest.put("a.csv", b"x")
+    manifest.pause(2.0)
+    assert not again(manifest).is_current("length", settings, inputs)
+    manifest.finish(3.0)
+    assert again(manifest).is_current("length", settings, inputs)
+    assert again(manifest).record.seconds == 5.0
+    assert not again(manifest).is_current("length", {**settings, "inputs": 4}, inputs)
+    assert not Manifest(manifest.directory / "none").is_current("length", settings, inputs)
+
+
+def test_every_changed_character_of_the_manifest_is_noticed(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    manifest.finish(1.0)
+    whole, told = manifest.path.read_bytes(), again(manifest).record
+    for at in range(len(whole)):
+        manifest.path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        try:
+            assert again(manifest).record == told  # white space between values
+        except WhatwhereError:
+            pass
+
+
+def test_newer_formats_and_directories_of_0_1_are_named(manifest: Manifest, tmp_path: Path):
+    content = json.loads(manifest.path.read_text())
+    manifest.path.write_text(json.dumps({**content, "format": FORMAT + 1}))
+    with pytest.raises(WhatwhereError, match=f"expected a format up to {FORMAT}, got {FORMAT + 1}.*update this one"):
+        _ = again(manifest).record
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "settings.json").write_text("{}")
+    with pytest.raises(WhatwhereError, match=r"made by whatwhere 0.1, which this version does not read"):
+        _ = Manifest(old).record
+    with pytest.raises(WhatwhereError, match="cannot take results"):
+        Manifest(old).begin("length", {}, {})
+    with pytest.raises(WhatwhereError, match=r"expected results with a manifest.json"):
+        _ = Manifest(tmp_path / "nothing").record
+
+
+def test_something_that_is_no_file_in_the_place_of_a_table_is_named(manifest: Manifest):
+    (manifest.directory / "a.csv").mkdir()
+    with pytest.raises(WhatwhereError, match="expected a file at"):
+        manifest.has("a.csv")
+
+
+def test_fingerprints_tell_descriptions_apart():
+    assert fingerprint({"a": (1, 2), "b": None}) == fingerprint({"b": None, "a": [1, 2]})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
