@@ -118,9 +118,9 @@ def test_ids_outside_the_vocabulary_are_refused(tokens: np.ndarray, message: str
 
 
 def test_a_layer_or_query_that_does_not_exist_is_refused():
-    with pytest.raises(WhatwhereError, match="expected a layer from 0 to 0 .*, got 1"):
+    with pytest.raises(WhatwhereError, match=r"expected a layer from 0 to 0 .*, got 1"):
         INDEX.trace(NUMBER_TOKENS, layers=[1])
-    with pytest.raises(WhatwhereError, match="expected a query position from 0 to 16 .*, got 17"):
+    with pytest.raises(WhatwhereError, match=r"expected a query position from 0 to 16 .*, got 17"):
         INDEX.trace(NUMBER_TOKENS, queries=[17])
 
 
