@@ -4,59 +4,55 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.studies.length.breaks import break_rows
-from whatwhere.studies.length.figures import draw_comparison, draw_length
-from whatwhere.studies.length.hop_tables import HopRow
-from whatwhere.studies.length.measure import LengthAccuracy
-from whatwhere.studies.results import Results
+from whatwhere.studies.length.summary import outcomes
+from whatwhere.studies.measuring import draw
+
+BROKEN = {17: 1.0, 65: 0.3}
 
 
-def saved(directory: Path, task: str) -> Path:
-    """Results as a run leaves them, of a head that breaks between 17 and 65."""
-    results = Results(directory)
-    results.begin({"task": {"name": task}})
-    accuracy = [
-        LengthAccuracy("as trained", length, hop, share, share - 0.05, min(share + 0.05, 1.0), 100)
-        for length, share in ((17, 1.0), (65, 0.3))
-        for hop in (1, 2, 0)
+@pytest.mark.parametrize("working", [True, False])
+def test_figures_of_one_model_are_drawn_with_their_data(made_up, working: bool, tmp_path: Path) -> None:
+    results = made_up("number", BROKEN, working=working, variation="no rotation" if working else "")
+    written = draw({"number": results}, tmp_path)
+    assert {path.name for path in written} == {
+        "length-accuracy.pdf", "length-accuracy.png", "length-accuracy-accuracy.csv", "length-accuracy-chain.csv",
+        "length-margins.pdf", "length-margins.png", "length-margins-hops.csv", "length-margins-breaks.csv",
+    }  # fmt: skip
+    assert all(path.stat().st_size > 5000 for path in written if path.suffix != ".csv")
+
+
+def test_models_of_both_tasks_and_several_of_one_are_compared_in_one_figure(made_up, tmp_path: Path) -> None:
+    number, letter = made_up("number", BROKEN), made_up("letter", {17: 1.0, 850: 0.95})
+    for results in ({"number": number, "letter": letter}, {"runs/a": number, "runs/b": number}):
+        written = draw(results, tmp_path, kind="models")
+        assert [path.name for path in written] == [f"figure-5b-length.{suffix}" for suffix in ("pdf", "png", "csv")]
+        assert written[2].read_text().startswith("result,variation,length,hop,accuracy,")
+
+
+def test_the_summary_tells_accuracy_breaks_and_variations_within_100_columns(made_up) -> None:
+    text = made_up("number", BROKEN, variation="no rotation").summary
+    assert text.startswith("Accuracy against length: number\n")
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "layer 0.0, 1 to go, jump 1" in text
+    assert "no rotation" in text
+    assert [line.split()[1:3] for line in text.splitlines() if line.startswith("accuracy")] == [["21", "44"]]
+
+
+def test_what_stays_above_is_shown_as_beyond_the_longest(made_up) -> None:
+    text = made_up("letter", {17: 1.0, 850: 0.95}, working=False).summary
+    assert [line.split() for line in text.splitlines() if line.startswith("accuracy")] == [
+        ["accuracy", ">850", ">850", ">850->850"]
     ]
-    hops = [
-        HopRow(source, length, 0, 0, 1, 1, margin, margin - 1, margin + 1, mass, mass, mass, mass, mass, mass, mass,
-               mass, mass, 100)
-        for source in ("measured", "foretold")
-        for length, margin, mass in ((17, 3.0, 0.95), (65, -1.0, 0.2))
-    ]  # fmt: skip
-    results.write("accuracy", accuracy)
-    results.write("hops", hops)
-    results.write("breaks", break_rows(accuracy, hops, []))
-    return directory
+    assert "change at inference" not in text
 
 
-def test_figures_need_only_what_is_on_disk(tmp_path: Path) -> None:
-    written = draw_length(saved(tmp_path / "a", "number"))
-    assert [path.name for path in written] == [
-        "figure-5b-length.pdf",
-        "figure-5b-length.png",
-        "margins.pdf",
-        "margins.png",
-    ]
-    assert all(path.stat().st_size > 5000 for path in written)
+def test_a_name_with_brackets_is_shown_as_it_is(made_up) -> None:
+    results = made_up("letter", BROKEN)
+    results.name = "runs/[bold]"
+    assert "runs/[bold]" in results.summary
 
 
-@pytest.mark.slow
-def test_the_same_results_give_the_same_file(tmp_path: Path) -> None:
-    first, second = (draw_length(saved(tmp_path / name, "letter")) for name in "ab")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
-def test_models_are_compared_in_one_figure(tmp_path: Path) -> None:
-    directories = {name: saved(tmp_path / name, task) for name, task in (("a", "number"), ("b", "letter"))}
-    assert [path.name for path in draw_comparison(directories, tmp_path)] == ["comparison.pdf", "comparison.png"]
-
-
-def test_a_missing_table_is_named(tmp_path: Path) -> None:
-    directory = saved(tmp_path, "number")
-    (directory / "accuracy.csv").unlink()
-    with pytest.raises(WhatwhereError, match="the table 'accuracy' was expected"):
-        draw_length(directory)
+def test_a_sweep_shows_where_half_of_the_answers_are_wrong(made_up) -> None:
+    found = outcomes(made_up("number", BROKEN))
+    assert found == {"half_length": pytest.approx(44.4, abs=0.1), "longest_accuracy": pytest.approx(0.3)}

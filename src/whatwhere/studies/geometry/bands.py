@@ -9,8 +9,8 @@ from whatwhere.model.gptj import GPTJ
 
 BANDS = ("fast", "middle", "slow")
 FAST, SLOW = 1.0, 0.05
-"""Turns within the training length from which a plane is fast, and below which it is slow: a fast one has the same angle
-at two distances, a slow one turns by less than 18 degrees and hardly tells positions apart."""
+"""Turns within the training length from which a plane is fast, and below which it is slow: a fast one has the same
+angle at two distances, a slow one turns by less than 18 degrees and hardly tells positions apart."""
 
 
 def band_of(frequencies: Iterable[float], length: int) -> list[str]:

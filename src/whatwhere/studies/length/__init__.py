@@ -25,6 +25,6 @@ LENGTH = Study(
     claims=f"{_HERE}.claims:CLAIMS",
     page=f"{_HERE}:part.js",
     outcomes=f"{_HERE}.summary:outcomes",
-    smoke={"inputs": 16, "lengths": (33,)},
+    smoke={"inputs": 16, "lengths": (33,), "varied_lengths": (33,)},
     example="whatwhere length letter --lengths 65,850",
 )

@@ -15,8 +15,10 @@ from whatwhere.studies.length.tables import (
     THRESHOLDS,
     Accuracy,
     Break,
+    Cell,
     Chain,
     Hop,
+    NoCell,
     working_cells,
 )
 
@@ -65,9 +67,7 @@ def break_rows(accuracy: Sequence[Accuracy], cells: Sequence[Hop], chains: Seque
     return rows
 
 
-def _breaks(
-    what: str, source: str, hop: int | None, cell: tuple[int | None, ...], points: Points
-) -> Iterator[Break]:
+def _breaks(what: str, source: str, hop: int | None, cell: Cell | NoCell, points: Points) -> Iterator[Break]:
     if not points:
         return
     longest = max(length for length, _ in points)

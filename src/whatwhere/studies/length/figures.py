@@ -44,7 +44,7 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     rows, chain, task = one.rows("accuracy", Accuracy), one.rows("chain", Chain), task_of(one)
     names = list(dict.fromkeys(row.variation for row in rows))
     width = 2 if len(names) > 1 else 1
-    figure, panels = pyplot.subplots(1, width, figsize=(1 + 5 * width, 4.2), squeeze=False)
+    figure, panels = pyplot.subplots(1, width, figsize=(1 + 5 * width, 4.6), squeeze=False)
     left = panels[0, 0]
     plain = [row for row in rows if row.variation == AS_TRAINED]
     for hop in sorted({row.hop for row in plain if row.hop is not None}):
@@ -78,11 +78,12 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     lengths = [row.length for row in rows]
     cells = working_cells(rows, min(lengths))
     shown = [row for row in breaks if row.hop is None and row.what != MARGIN]
+    lines = len({_break_name(row) for row in shown})
     figure, (left, middle, right) = pyplot.subplots(
-        1, 3, figsize=(14, max(4.4, 0.7 + 0.19 * max(len(shown), len(cells)))), width_ratios=(1, 1, 1.1)
+        1, 3, figsize=(14, max(4.4, 0.9 + 0.2 * lines)), width_ratios=(1, 1, 1.1)
     )
     for index, cell in enumerate(cells):
-        colour, mark = COLOURS[index % 7], MARKS[index % 7]
+        colour, mark = COLOURS[index % 7], MARKS[(index + index // 7) % 7]
         for source, line in ((MEASURED, f"{mark}-"), (PREDICTED, ":")):
             here = [row for row in rows if row.cell == cell and row.source == source]
             label, band = (_cell_name(*cell) if source == MEASURED else ""), source == MEASURED
@@ -97,28 +98,31 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     for axes in (left, middle):
         _length_axis(axes, lengths)
     if cells:
-        left.legend(fontsize=6 if len(cells) > 12 else 7, loc="lower left")
+        left.legend(fontsize=7, loc="lower left", ncols=2 if len(cells) > 14 else 1)
     _draw_breaks(right, shown)
     return figure
 
 
 def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
-    """Predicted against observed: where each share of inputs falls below one half."""
+    """Predicted (diamonds) against observed (discs): where each share of inputs falls below one half."""
     longest = max(row.longest for row in shown)
-    for at, row in enumerate(shown):
+    names = list(dict.fromkeys(_break_name(row) for row in shown))
+    for row in shown:
+        measured = row.source == MEASURED
         colour = TASK["number"] if row.what == ACCURACY else NEUTRAL
+        at = names.index(_break_name(row)) + (0 if row.what == ACCURACY else -0.16 if measured else 0.16)
         low, length, high = (
             1.25 * longest if math.isnan(x) else x for x in (row.length.low, row.length.value, row.length.high)
         )
-        axes.plot([low, high], [at, at], "-", color=colour, linewidth=2, alpha=0.5)
-        axes.plot(length, at, ">" if length > longest else "o" if row.source == MEASURED else "D", color=colour,
-                  markerfacecolor=colour if row.source == MEASURED else "white")  # fmt: skip
-    axes.set_yticks(range(len(shown)), [_break_name(row) for row in shown], fontsize=7 if len(shown) < 24 else 6)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.plot([low, high], [at, at], "-", color=colour, linewidth=1.5, alpha=0.5)
+        axes.plot(length, at, ">" if length > longest else "o" if measured else "D", color=colour, markersize=4.5,
+                  markerfacecolor=colour if measured else "white")  # fmt: skip
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_ylim(len(names) - 0.5, -0.5)
     _length_axis(axes, [17, 33, 65, 145, 325, 850, longest])
     axes.set_xlim(min(16, longest), 1.35 * longest)
     axes.set_xlabel(f"length at which half of the inputs fail (arrow: beyond {longest})")
-    axes.set_title("observed break, and what attention says")
+    axes.set_title("break: measured (filled), predicted (hollow)")
 
 
 def draw_models(results: Mapping[str, Results]) -> Figure:
@@ -127,7 +131,7 @@ def draw_models(results: Mapping[str, Results]) -> Figure:
 
     tasks = {name: task_of(one) for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
-    figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    figure, axes = pyplot.subplots(figsize=(7, 4.4))
     lengths: list[int] = []
     for index, (name, one) in enumerate(results.items()):
         rows = [row for row in one.rows("accuracy", Accuracy) if row.variation == AS_TRAINED and row.hop is None]
@@ -138,7 +142,9 @@ def draw_models(results: Mapping[str, Results]) -> Figure:
         label = f"{task} task" if by_task else f"{Path(name).name}: {task} task"
         _curve(axes, [(row.length, row.accuracy) for row in rows], colour, line, label)
     if "letter" in tasks.values() and max(lengths) >= LONGEST:
-        axes.plot(LONGEST, NEAR_PERFECT, "^", color=NEUTRAL, markersize=7, label="the paper: letter above 0.9 up to 850")
+        axes.plot(
+            LONGEST, NEAR_PERFECT, "^", color=NEUTRAL, markersize=7, label="the paper: letter above 0.9 up to 850"
+        )
     axes.set_title("Trained models on longer inputs: mean over hop classes (95 %)")
     _finish(axes, lengths)
     return figure
@@ -155,16 +161,17 @@ def _cell_name(layer: int, head: int, to_go: int, jump: int) -> str:
 
 def _break_name(row: Break) -> str:
     if row.layer is None or row.head is None or row.to_go is None or row.jump is None:
-        name = row.what.replace("chain", "all hops,")
-        return name if row.what == ACCURACY else f"{name}, {row.source}"
-    return f"{_cell_name(row.layer, row.head, row.to_go, row.jump)}, {row.source}"
+        return row.what.replace("chain", "all hops,")
+    return _cell_name(row.layer, row.head, row.to_go, row.jump)
 
 
 def _curve(axes: Axes, points: Sequence[Point], colour: str, line: str, label: str, *, band: bool = True) -> None:
     """A line with its 95 % band."""
     lengths, shares = [length for length, _ in points], [share for _, share in points]
     thin = 1.0 if line == ":" else 1.6
-    axes.plot(lengths, [s.value for s in shares], line, color=colour, linewidth=thin, markersize=3.5, label=label or None)
+    axes.plot(
+        lengths, [s.value for s in shares], line, color=colour, linewidth=thin, markersize=3.5, label=label or None
+    )
     if band:
         axes.fill_between(lengths, [s.low for s in shares], [s.high for s in shares], color=colour, alpha=0.15)
 
@@ -174,7 +181,7 @@ def _finish(axes: Axes, lengths: Sequence[int]) -> None:
     for share in (0.9, 0.5):
         axes.axhline(share, color=NEUTRAL, linewidth=0.6, linestyle=":")
     axes.set(ylim=(-0.03, 1.05), ylabel="accuracy")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4)
 
 
 def _length_axis(axes: Axes, lengths: Sequence[int]) -> None:

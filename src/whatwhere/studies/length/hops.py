@@ -28,7 +28,7 @@ from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length.tables import MARGIN, MASS, Cell, Chain, Hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
-from whatwhere.trace.layer import LayerTrace
+from whatwhere.trace.forward import AttentionCall
 from whatwhere.trace.own import OwnModel
 
 TOKENS_AT_ONCE = 1 << 13
@@ -66,15 +66,18 @@ def _measure(model: GPTJ, task: Task, batch: Batch) -> HopStrength:
     both = np.full((2, model.config.layers, model.config.heads, task.max_hops, task.max_hops, len(batch)), np.nan)
     hops = list(path_hops(task, batch))
 
-    def look(layer: LayerTrace) -> None:
+    def look(call: AttentionCall) -> None:
+        layer = call.read(inputs.places(range(first, length)))
         logits = layer.logits()  # [batch, head, query, key]
         for to_go, jump, rows, queries, goals in hops:
             asked = logits[rows, :, queries - first]  # [some, head, key]
             right = task.vocabulary.same_meaning(batch.tokens[rows], goals)
             both[:, layer.layer, :, to_go - 1, jump - 1, rows] = lead(asked, right)
 
-    OwnModel(model).stream(batch.tokens, look, queries=range(first, length))
-    return HopStrength(both[0], both[1], model.predict(batch.tokens) == batch.answers)
+    own = OwnModel(model)
+    inputs = own.inputs(batch.tokens)
+    answers = own.forward(inputs, look, range(model.config.layers))[:, -1].argmax(-1)  # one pass for hops and answers
+    return HopStrength(both[0], both[1], answers.cpu().numpy() == batch.answers)
 
 
 def lead(logits: Float[Tensor, "n head key"], right: Bool[np.ndarray, "n key"]) -> Float[np.ndarray, "n 2 head"]:
@@ -127,7 +130,8 @@ def _means(values: Float[np.ndarray, "n cell"], seed: int) -> list[Estimate]:
     counts, totals = known.sum(0), np.where(known, values, 0.0).sum(0)
     means = np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0)
     ends = bootstrap_interval(values, resamples=RESAMPLES, seed=seed)
-    return [Estimate(*map(float, row[:3]), int(row[3])) for row in zip(means, *ends, counts, strict=True)]
+    columns = zip(means, *ends, counts, strict=True)
+    return [Estimate(float(mean), float(low), float(high), int(n)) for mean, low, high, n in columns]
 
 
 def chain_rows(

@@ -1,7 +1,7 @@
 """Accuracy of a trained model against length, and what its margins said about it (Section 3.6, Figure 5B).
 
-Inputs grow by extra target tokens put before the window, so that no distance on a path changes. Tables are written after
-each length, and what they hold is not measured again.
+Inputs grow by extra target tokens put before the window, so that no distance on a path changes. Tables are written
+after each length, and what they hold is not measured again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from whatwhere.studies.length.tables import (
     Chain,
     Hop,
     LengthSettings,
+    from_trained,
     working_cells,
 )
 from whatwhere.studies.length.variations import length_variations
@@ -47,9 +48,9 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
-    lengths = settings.lengths_from(task.length)
+    lengths = from_trained(task.length, settings.lengths)
     parts = [(AS_TRAINED, n) for n in lengths]
-    for n in settings.varied_lengths_from(task.length):
+    for n in from_trained(task.length, settings.varied_lengths) if settings.varied_lengths else ():
         parts += [(name, n) for name in length_variations(model, task.length, n)]
     accuracy = results.rows("accuracy", Accuracy)
     known = {(row.variation, row.length) for row in accuracy}

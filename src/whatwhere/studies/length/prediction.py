@@ -3,8 +3,8 @@
 The theory asks what longer inputs do to a head whose contents stay as they are: further keys appear, farther away. That
 can be computed for a trained head too. Its keys and queries are traced at the training length. The contents of the
 input's own target window that could be extra tokens are then put before it at every further distance, and what RoPE
-makes of them there is the rival of the right key. No longer input is run. Where such a prediction is wrong, the contents
-of keys or queries changed with length (in layers above the first), not the geometry.
+makes of them there is the rival of the right key. No longer input is run. Where such a prediction is wrong, the
+contents of keys or queries changed with length (in layers above the first), not the geometry.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _far_logits(
 ) -> Float[Tensor, "n head further"]:
     """The logits of one query on further keys, the nearest first: contents of the window, one step before another."""
     window = int(drawn.max(initial=-1)) + 1
-    some = replace(layer, queries=layer.queries[rows], keys=layer.keys[rows, :, :window])
+    some = replace(
+        layer, queries=layer.queries[rows], keys=layer.keys[rows, :, :window], visible=layer.visible[..., :window]
+    )
     distances = int(layer.query_positions[query]) + 1 + torch.arange(drawn.shape[1], dtype=torch.float64)
     angles = layer.rotation.frequencies.cpu()[:, None] * distances  # [plane, further]
     still = torch.ones(int(layer.rotation.width < layer.keys.shape[-1]), len(distances))

@@ -73,9 +73,9 @@ def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
             *("" if other is None else _length(other) for other in beside),
         )  # fmt: skip
     note = (
-        "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: those "
-        f"that heads do at the training length (mean attention {WORKING} or more). predicted: below one half, from "
-        "inputs of the training length alone."
+        "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: "
+        f"those that heads do at the training length (mean attention {WORKING} or more). predicted: below one half, "
+        "from inputs of the training length alone."
     )
     return [made, remark(note)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,6 +21,7 @@ WORKING = 0.9
 """The mean attention on the right key, at the training length, from which a cell does its hop."""
 Cell = tuple[int, int, int, int]
 """A kind of hop in a head: layer, head, hops to go, jump."""
+NoCell = tuple[None, None, None, None]
 FEWEST = 16
 
 
@@ -31,23 +33,17 @@ class LengthSettings:
     lengths: Annotated[tuple[int, ...], "Lengths in tokens beyond that of training, which is always measured."] = (
         25, 33, 49, 65, 97, 145, 325, 850,
     )  # fmt: skip
-    variations: Annotated[bool, "Measure changes at inference too, at every second length."] = True
+    varied_lengths: Annotated[tuple[int, ...], "Lengths at which changes at inference are measured; may be empty."] = (
+        33, 65, 145, 325,
+    )  # fmt: skip
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
         if self.inputs < FEWEST:
             raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
-        if any(length < 1 for length in self.lengths):
-            raise WhatwhereError(f"expected lengths of 1 token or more, got {min(self.lengths)}.")
-
-    def lengths_from(self, trained: int) -> list[int]:
-        """The training length and the longer ones."""
-        return [trained, *sorted({length for length in self.lengths if length > trained})]
-
-    def varied_lengths_from(self, trained: int) -> list[int]:
-        """Where changes at inference are measured: the training length, and every second one up to the longest."""
-        _, *longer = self.lengths_from(trained)
-        return [trained, *longer[::-2][::-1]] if self.variations else []
+        shortest = min((*self.lengths, *self.varied_lengths), default=1)
+        if shortest < 1:
+            raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")
 
     def sequences(self, length: int, *, varied: bool = False) -> int:
         """How many sequences: about 32 tokens for each of ``inputs``, and never below an eighth of them.
@@ -56,6 +52,11 @@ class LengthSettings:
         """
         most = self.inputs // 4 if varied else self.inputs
         return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 8, 1)
+
+
+def from_trained(trained: int, lengths: tuple[int, ...]) -> list[int]:
+    """The training length and the longer ones among some lengths."""
+    return [trained, *sorted({length for length in lengths if length > trained})]
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,11 @@ class Break:
     """The longest length measured."""
 
     @property
-    def cell(self) -> tuple[int | None, ...]:
+    def cell(self) -> Cell | NoCell:
         """The cell that it is about; all None if it is about none."""
-        return self.layer, self.head, self.to_go, self.jump
+        return self.layer, self.head, self.to_go, self.jump  # pyright: ignore[reportReturnType] (all or none are None)
 
 
-def working_cells(rows: list[Hop], trained: int) -> list[Cell]:
+def working_cells(rows: Sequence[Hop], trained: int) -> list[Cell]:
     """The cells that do their hop at the training length: a mean attention of at least WORKING on the right key."""
     return [r.cell for r in rows if (r.source, r.length) == (MEASURED, trained) and r.mass.value >= WORKING]

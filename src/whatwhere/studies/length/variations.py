@@ -2,8 +2,8 @@
 
 Closing planes asks which frequencies carry the length. The next three change what a position is: another base,
 positions pressed into the trained range (interpolation), none at all (NoPE). Sharpening multiplies logits by
-``log n / log n_0``. It undoes the dispersion of softmax over more keys (Section 3.6) and leaves the sign of every margin
-as it was: so it tells the two causes of failure apart.
+``log n / log n_0``. It undoes the dispersion of softmax over more keys (Section 3.6) and leaves the sign of every
+margin as it was: so it tells the two causes of failure apart.
 """
 
 from __future__ import annotations

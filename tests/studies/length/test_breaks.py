@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from whatwhere.studies.length.breaks import break_length, break_rows
+from whatwhere.studies.length.tables import Accuracy
+
+CURVE = [(100, 0.2), (10, 1.0), (1000, 0.0)]
+
+
+def test_breaks_are_interpolated_in_the_logarithm_of_length() -> None:
+    assert break_length(CURVE, 0.6) == pytest.approx(10**1.5)
+    assert break_length(CURVE, 0.1) == pytest.approx(10**2.5)
+    assert break_length([(10, 0.3), (20, 0.9)], 0.5) == 10
+    assert math.isnan(break_length([(10, 0.9), (20, 0.5)], 0.5))
+
+
+def test_a_break_has_an_interval_and_counts_the_inputs_up_to_it(around) -> None:
+    accuracy = [Accuracy("as trained", n, None, around(share, 0.1, n=2000 // n)) for n, share in CURVE]
+    rows = {(row.what, row.threshold): row for row in break_rows(accuracy, [], [])}
+    half = rows["accuracy", 0.5]
+    assert half.length.low < half.length.value < half.length.high
+    assert (half.longest, half.length.n, half.cell) == (1000, 200, (None, None, None, None))
+
+
+def test_a_curve_that_stays_above_has_no_break(around) -> None:
+    accuracy = [Accuracy("as trained", n, None, around(0.55, 0.1)) for n in (17, 65)]
+    row = next(row for row in break_rows(accuracy, [], []) if row.threshold == 0.5)
+    assert math.isnan(row.length.value)
+    assert row.length.low == 17  # the lower end of the interval is below one half from the start
+    assert math.isnan(row.length.high)

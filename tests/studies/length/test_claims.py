@@ -1,0 +1,95 @@
+"""The statements about longer inputs, on made-up tables: as the paper has it, and one thing changed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.judging import judge
+from whatwhere.studies.length.claims import CLAIMS
+
+NUMBER = {17: 1.0, 33: 0.9, 65: 0.4, 97: 0.2, 850: 0.1}
+LETTER = {17: 1.0, 33: 1.0, 65: 1.0, 97: 0.99, 850: 0.95}
+
+
+@pytest.fixture
+def judged(made_up):
+    def run(number=NUMBER, letter=LETTER, **changes):
+        there = {"number": made_up("number", number, **changes), "letter": made_up("letter", letter, **changes)}
+        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[model])], CLAIMS)}
+
+    return run
+
+
+def failing(found) -> set[str]:
+    return {name for name, one in found.items() if one.verdict == "fails"}
+
+
+def test_in_the_papers_world_only_the_reading_that_its_own_numbers_contradict_fails(judged) -> None:
+    found = judged()
+    assert failing(found) == {"bound-limits-letter-model"}
+    assert found["number-barely-generalises"].value == pytest.approx(33 * (65 / 33) ** 0.8)
+    assert found["decay-in-order-of-bound"].value == 1
+    assert all(one.inputs == 100 for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "lost"),
+    [
+        ({"letter": {17: 1.0, 33: 0.85, 850: 0.95}}, {"letter-beats-number-on-length", "letter-above-90-at-850"}),
+        ({"letter": {17: 1.0, 33: 1.0, 65: 1.0, 850: 0.89}}, {"letter-above-90-at-850"}),
+        ({"number": {17: 1.0, 33: 0.995, 65: 0.4, 850: 0.1}}, {"letter-beats-number-on-length"}),
+        ({"number": {17: 1.0, 33: 0.9, 65: 0.8, 97: 0.7, 850: 0.1}}, {"number-barely-generalises"}),
+        ({"letter": {17: 1.0, 33: 0.2, 65: 0.3, 97: 0.4, 850: 0.95}}, {"decay-in-order-of-bound"}),
+    ],
+)
+def test_accuracies_at_longer_lengths_decide(judged, changed, lost) -> None:
+    assert lost <= failing(judged(**changed))
+
+
+def test_a_number_model_that_never_breaks_generalises(judged) -> None:
+    one = judged(number={17: 1.0, 850: 0.9})["number-barely-generalises"]
+    assert one.verdict == "fails"
+    assert math.isnan(one.value)
+    assert one.why == "Accuracy stays above 0.5 up to 850 tokens."
+
+
+def test_what_was_not_measured_is_not_judged(judged) -> None:
+    found = judged(number={17: 1.0, 33: 0.9}, letter={17: 1.0, 33: 1.0})
+    assert "up to 33 tokens, not up to 850" in found["letter-above-90-at-850"].why
+    assert "beyond 291 tokens" in found["bound-limits-letter-model"].why
+    assert "not measured up to 100 tokens" in found["number-barely-generalises"].why
+    found = judged(number={17: 1.0}, letter={17: 1.0})
+    assert "no length beyond that of training" in found["letter-beats-number-on-length"].why
+    assert "there is no decay to compare" in found["decay-in-order-of-bound"].why
+    assert {one.verdict for one in found.values()} == {"not tested"}
+
+
+def test_a_model_that_has_not_learned_its_task_says_nothing(judged) -> None:
+    found = judged(trained=0.2)
+    assert {one.verdict for one in found.values()} == {"not tested"}
+    assert "the letter model has not learned its task: its worst hop class is at 0.20" in (
+        found["letter-above-90-at-850"].why
+    )
+    assert not found["letter-above-90-at-850"].missing
+
+
+def test_results_that_are_not_there_are_missing() -> None:
+    def nothing(study: str, model: str | None):
+        raise NotTested(f"no {study} of {model}", missing=True)
+
+    assert all(one.missing for one in judge([Evidence(nothing)], CLAIMS))
+
+
+def test_an_interval_across_the_threshold_is_told(judged) -> None:
+    one = judged(letter={17: 1.0, 33: 1.0, 850: 0.905})["letter-above-90-at-850"]
+    assert one.verdict == "holds"
+    assert "The interval, 0.895 to 0.915, reaches across 0.9." in one.why
+
+
+def test_results_of_one_model_judge_what_they_can(made_up) -> None:
+    verdicts = made_up("letter", LETTER).claims.set_index("id").verdict
+    assert verdicts["letter-above-90-at-850"] == "holds"
+    assert verdicts["letter-beats-number-on-length"] == "not tested"
