@@ -49,14 +49,16 @@ def report(
     if as_json:
         console.print_json(
             {
-                "page": str(made.page),
+                "page": None if made.page is None else str(made.page),
                 "figures": [str(file) for file in made.figures],
                 "claims": [one.to_dict() for one in made.judged],
             }
         )
         return
     print_claims(made.judged)
-    console.note(f"{len(made.figures)} files in {directory / 'figures'}. The page: {made.page}")
+    console.note(f"{len(made.figures)} files in {directory / 'figures'}.")
+    if made.page is not None:
+        console.note(f"The page: {made.page}")
 
 
 def print_claims(judged: Sequence[Judged]) -> None:

@@ -18,6 +18,7 @@ from whatwhere.studies.judging import judge, write_claims
 from whatwhere.studies.measuring import FIGURES, draw
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress, no_progress
+from whatwhere.studies.watched import WATCHED
 from whatwhere.training.run import Run
 
 
@@ -121,6 +122,9 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
     Raises:
         WhatwhereError: there is nothing to report on, or a table is damaged.
     """
+    if Manifest(directory).exists and Manifest(directory).record.kind == WATCHED.name:
+        watched = Results.open(WATCHED, directory, WATCHED.name)
+        return Report(draw({watched.name: watched}, directory / FIGURES))
     if not any(True for place in places_in(directory) for _ in place.results()):
         raise WhatwhereError(
             f"expected a reproduction, a run or the results of a study, got {directory} without results. "

@@ -43,7 +43,9 @@ class ScoreHistory:
     @classmethod
     def each(cls, frame: pd.DataFrame) -> dict[tuple[str, float], ScoreHistory]:
         """From a table of scores, by reading and tau."""
-        return {(str(reading), float(tau)): cls.of(rows) for (reading, tau), rows in frame.groupby(["reading", "tau"])}
+        readings, taus = frame["reading"].to_numpy(), frame["tau"].to_numpy()
+        pairs = dict.fromkeys(zip(readings.tolist(), taus.tolist(), strict=True))
+        return {(reading, tau): cls.of(frame.loc[(readings == reading) & (taus == tau), :]) for reading, tau in pairs}
 
     @property
     def shape(self) -> tuple[int, int]:

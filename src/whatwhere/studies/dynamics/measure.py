@@ -219,8 +219,8 @@ def purity_rows(readings: pd.DataFrame) -> list[PureHead]:
         for gamma in GAMMAS:
             found = history.purity(gamma)
             for kind in KINDS:
-                both = zip(found.first(kind).ravel(), found.for_good(kind).ravel(), strict=True)
-                for (layer, head), steps in zip(np.ndindex(found.positional.shape[1:]), both, strict=True):
-                    first, for_good = (None if np.isnan(step) else int(step) for step in steps)
+                both = np.stack([found.first(kind), found.for_good(kind)])  # [2, layer, head]
+                for layer, head in np.argwhere(np.isfinite(history.entropy[-1])).tolist():  # the heads that were scored
+                    first, for_good = (None if np.isnan(step) else int(step) for step in both[:, layer, head])
                     rows.append(PureHead(gamma, reading, tau, kind, layer, head, first, for_good))
     return rows

@@ -1,1 +1,37 @@
-"""The study watched."""
+"""Which heads of somebody's own model become positional or symbolic while it trains?
+
+It is no question that a command can ask: a :class:`~whatwhere.studies.watched.callbacks.HeadWatch` measures it in the
+training loop. Its tables, figures and summary are those of a study, and ``whatwhere report DIR`` draws them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.dynamics.tables import Score
+from whatwhere.studies.study import Figure, Study
+from whatwhere.studies.subject import NOTHING
+from whatwhere.studies.watched.tables import Loss, WatchSettings
+
+_HERE = "whatwhere.studies.watched"
+
+
+def _measured_elsewhere(*_: Any) -> None:
+    raise WhatwhereError("expected a HeadWatch in a training loop, got a command; see docs/callbacks.md.")
+
+
+WATCHED = Study(
+    name="watched",
+    question="Which heads of my model become positional or symbolic while it trains?",
+    paper="Section 3.3, Figure 2",
+    subject=NOTHING,
+    settings=WatchSettings,
+    tables={"scores": Score, "metrics": Loss},
+    measure=_measured_elsewhere,
+    summary=f"{_HERE}.summary:summary",
+    figures=(
+        Figure("watched-heads", f"{_HERE}.figures:draw_heads", ("scores",)),
+        Figure("watched-training", f"{_HERE}.figures:draw_training", ("scores", "metrics")),
+    ),
+)

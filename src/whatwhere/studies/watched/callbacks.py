@@ -5,7 +5,7 @@
         watch(step)  # scores at step 0, 200, 400 ..., and returns at once at the others
         ...
 
-What it sees goes to ``scores.csv`` in the format of a run (DESIGN, section 6), so ``whatwhere report runs/mine`` draws
+What it finds goes to ``scores.csv`` and ``metrics.csv`` in that directory, so that ``whatwhere report runs/mine`` draws
 it, and to a tracker. Training does not notice: modes, gradients and random numbers are as they were before, and a step
 at which scoring would take more than a small share of the time spent on training is left out.
 """
@@ -15,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,16 +25,17 @@ import torch
 from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.scores import TAU, score
+from whatwhere.heads.scores import score
 from whatwhere.heads.summary import label_of
-from whatwhere.studies.dynamics.history import Row, Settings, rows_of
-from whatwhere.studies.watched.tables import Watched
+from whatwhere.store.documents import plain
+from whatwhere.studies.dynamics.measure import score_rows
+from whatwhere.studies.dynamics.tables import Score
+from whatwhere.studies.results import Results
+from whatwhere.studies.watched import WATCHED
+from whatwhere.studies.watched.tables import Loss, WatchOptions, WatchSettings
 from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 from whatwhere.trace.traceable import traceable
 
-BUDGET = 0.05
-"""The share of the training time that scoring may take."""
-EVERY = 200
 EACH_LOGGED = 32
 """Up to so many heads are logged one by one; of more, only counts and means."""
 
@@ -52,20 +54,15 @@ class HeadWatch:
     Args:
         model: the model in training: a transformers model, or one of ours.
         inputs: held-out token ids ``[batch, seq]``, the same throughout; one batch, as one would evaluate on.
-        out: the directory that ``scores.csv``, ``metrics.csv`` and ``watch.json`` go to.
-        every: score at multiples of this number of steps.
-        layers: score all heads of these layers, from 0.
-        heads: score these heads, each as ``(layer, head)``. With neither layers nor heads, all are scored.
-        queries: which query positions (negative: from the end); only the last by default.
-        tau: temperature of the swap weights.
-        budget: a due step is left out as long as scoring would have taken more than this share of the time spent on
-            training. None leaves none out. The first and the final scoring are never left out.
+        out: the directory that ``scores.csv``, ``metrics.csv`` and ``manifest.json`` go to.
         tracker: anything with wandb's ``log(values, step=...)``.
-        resume: go on with the scores that are in ``out``. Those of the first watched step and later are dropped, as
-            training has gone back to before them.
+        resume: go on with the scores that are in ``out``. Those of the first watched step and later are dropped,
+            because training has gone back to before them.
+        options: ``every``, ``layers``, ``heads``, ``queries``, ``tau`` and ``budget``; see
+            :class:`~whatwhere.studies.watched.tables.WatchOptions`.
 
     Raises:
-        WhatwhereError: an option or the inputs make no sense, ``out`` holds scores already and ``resume`` is not set,
+        WhatwhereError: an option or the inputs are impossible, ``out`` holds scores already and ``resume`` is not set,
             or it holds those of another watch.
     """
 
@@ -75,28 +72,22 @@ class HeadWatch:
         inputs: Tokens,
         out: Path | str,
         *,
-        every: int = EVERY,
-        layers: Sequence[int] | None = None,
-        heads: Sequence[tuple[int, int]] | None = None,
-        queries: Sequence[int] | None = None,
-        tau: float = TAU,
-        budget: float | None = BUDGET,
         tracker: Tracker | None = None,
         resume: bool = False,
+        **options: Any,
     ) -> None:
-        if every < 1:
-            raise WhatwhereError(f"every must be a number of steps from 1, and {every} arrived.")
-        if budget is not None and not 0 < budget <= 1:
-            raise WhatwhereError(f"budget must be a share of the training time from 0 to 1, and {budget} arrived.")
-        if any(number < 0 for number in (*(layers or ()), *(number for pair in heads or () for number in pair))):
-            raise WhatwhereError("layers and heads count from 0, and a number below 0 arrived.")
+        known = [field.name for field in fields(WatchOptions)]
+        if unknown := sorted(set(options) - set(known)):
+            raise WhatwhereError(f"expected options of {', '.join(known)}, got {unknown[0]!r}.")
+        self.options = WatchOptions(**options)
         self.source = traceable(model)
-        self.model, self.every, self.budget, self.tracker = model, every, budget, tracker
+        self.model, self.tracker = model, tracker
         self.inputs = _checked(inputs)
-        self.queries = queries
-        self.layers, self.heads = layers, heads
-        self.settings = Settings(tau, len(self.inputs))
-        self.watched = Watched(Path(out), self._description(), resume=resume)
+        self.results = Results(WATCHED, self._settings(), type(model).__name__, Path(out))
+        self.rows: dict[int, list[Score]] = {}
+        """The scores so far, by step."""
+        self.losses: dict[int, float | None] = {}
+        self._take_up(resume)
         self.seconds = 0.0
         """How long scoring took so far."""
         self._began = self._latest = math.nan
@@ -126,15 +117,15 @@ class HeadWatch:
         if not self._due(step, final):
             return None
         if self._last is None:
-            self.watched.begin(step)
-            self._began = time.perf_counter()
+            self._begin(step)
         self._last = step
         if not (final or self._affordable()):
             return None
         start = time.perf_counter()
-        rows = self._score(step)
-        self.watched.add(step, rows, loss.item() if isinstance(loss, Tensor) else loss)
-        values = logged(rows)
+        self.rows[step] = self._score(step)
+        self.losses[step] = loss.item() if isinstance(loss, Tensor) else loss
+        self._write()
+        values = logged(self.rows[step])
         if self.tracker is not None:
             self.tracker.log(dict(values), step=step)
         self._latest = time.perf_counter() - start
@@ -146,70 +137,99 @@ class HeadWatch:
             return True
         if step < self._last:
             raise WhatwhereError(
-                f"steps must rise, and step {step} came after step {self._last}. "
-                "After going back to an earlier checkpoint, make a new HeadWatch with resume=True."
+                f"expected steps that rise, got step {step} after step {self._last}; "
+                "after going back to an earlier checkpoint, make a new HeadWatch with resume=True."
             )
         if final:
-            return step not in self.watched.rows
-        return step // self.every > self._last // self.every
+            return step not in self.rows
+        return step // self.options.every > self._last // self.options.every
 
     def _affordable(self) -> bool:
         """Whether scoring once more, at the latest cost, stays within the budget; at first it does."""
-        if self.budget is None or math.isnan(self._latest):
+        if self.options.budget is None or math.isnan(self._latest):
             return True
         trained = time.perf_counter() - self._began - self.seconds
-        return self.seconds + self._latest <= self.budget * trained
+        return self.seconds + self._latest <= self.options.budget * trained
 
-    def _score(self, step: int) -> list[Row]:
-        chosen = self._chosen()
+    def _score(self, step: int) -> list[Score]:
+        chosen = self.options.chosen
+        reading = "last" if self.options.queries is None else None
 
-        def rows_of_layer(layer: LayerTrace) -> list[Row]:
+        def rows_of_layer(layer: LayerTrace) -> list[Score]:
             there = range(layer.queries.shape[1])
             heads = sorted(chosen[layer.layer] or there) if chosen else list(there)
             if missing := [head for head in heads if head not in there]:
-                raise WhatwhereError(
-                    f"layer {layer.layer} has the heads 0 to {there[-1]}, and head {missing[0]} was asked for."
-                )
-            scores = score(Trace((layer.of_heads(heads),)), self.settings.tau)
-            return rows_of(step, scores, self.settings, heads)
+                raise WhatwhereError(f"layer {layer.layer}: expected heads from 0 to {there[-1]}, got {missing[0]}.")
+            scores = score(Trace((layer.of_heads(heads),)), self.options.tau, reading=reading)
+            return score_rows(step, scores, heads)
 
         layers = sorted(chosen) if chosen else None
         with undisturbed(self.model):
-            by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.queries)
+            by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.options.queries)
         return [row for rows in by_layer for row in rows]
 
-    def _chosen(self) -> dict[int, set[int]]:
-        """The heads to score by layer, none named for all of a layer; empty for all of the model."""
-        chosen: dict[int, set[int]] = {}
-        for layer, head in self.heads or ():
-            chosen.setdefault(layer, set()).add(head)
-        return chosen | {layer: set() for layer in self.layers or ()}
+    def _settings(self) -> WatchSettings:
+        def fixed(values: Sequence[Any] | None) -> Any:
+            return None if values is None else tuple(tuple(v) if isinstance(v, Sequence) else int(v) for v in values)
 
-    def _description(self) -> Mapping[str, Any]:
-        """All that decides the scores but the weights; scores of two descriptions do not belong together."""
-        return {
-            "model": type(self.model).__name__,
-            "layers": None if self.layers is None else list(self.layers),
-            "heads": None if self.heads is None else [list(pair) for pair in self.heads],
-            "queries": None if self.queries is None else list(self.queries),
-            "tau": self.settings.tau,
-            "inputs": list(self.inputs.shape),
-            "inputs_sha256": hashlib.sha256(self.inputs.numpy().tobytes()).hexdigest(),
-        }
+        options = self.options
+        choices = (fixed(options.layers), fixed(options.heads), fixed(options.queries), options.tau)
+        return WatchSettings(type(self.model).__name__, *choices, *self.inputs.shape)
+
+    def _take_up(self, resume: bool) -> None:
+        """Reads the scores that are there, if they may be continued."""
+        manifest = self.results.manifest
+        assert manifest is not None
+        if not manifest.exists:
+            if there := [name for name in WATCHED.tables if (manifest.directory / f"{name}.csv").exists()]:
+                raise WhatwhereError(
+                    f"{manifest.directory}: expected nothing or scores of a watch, got a {there[0]}.csv that no watch "
+                    "made; choose another directory."
+                )
+            return
+        record = manifest.record
+        if record.kind != WATCHED.name:
+            raise WhatwhereError(f"{manifest.directory}: expected scores of a watch, got results of {record.kind!r}.")
+        if not resume:
+            raise WhatwhereError(
+                f"{manifest.directory} holds scores of a watch already; go on with them by resume=True, or choose "
+                "another directory."
+            )
+        before, now = record.settings | record.inputs, plain(self.results.settings) | self._fingerprint()
+        for name in now:
+            if before.get(name) != now[name]:
+                raise WhatwhereError(
+                    f"{manifest.directory}: expected scores with {name} {now[name]}, got {before.get(name)}; watch the "
+                    "same as before, or choose another directory."
+                )
+        for row in self.results.rows("scores", Score):
+            self.rows.setdefault(row.step, []).append(row)
+        self.losses = {row.step: row.loss for row in self.results.rows("metrics", Loss)}
+
+    def _fingerprint(self) -> dict[str, str]:
+        return {"tokens": hashlib.sha256(self.inputs.numpy().tobytes()).hexdigest()[:16]}
+
+    def _begin(self, step: int) -> None:
+        """Training is at this step: what is known of it and of later ones does not hold any more."""
+        assert self.results.manifest is not None
+        self.results.manifest.begin(WATCHED.name, self.results.settings, self._fingerprint())
+        self.rows = {at: rows for at, rows in self.rows.items() if at < step}
+        self.losses = {at: loss for at, loss in self.losses.items() if at < step}
+        self._began = time.perf_counter()
+
+    def _write(self) -> None:
+        self.results.write("scores", [row for step in sorted(self.rows) for row in self.rows[step]])
+        self.results.write("metrics", [Loss(step, self.losses.get(step)) for step in sorted(self.rows)])
 
 
-def logged(rows: Sequence[Row]) -> dict[str, float]:
+def logged(rows: Sequence[Score]) -> dict[str, float]:
     """What a tracker is told: means over the watched heads, how many are pure, and single heads if they are few."""
-    both = [(float(str(row[3])), float(str(row[4]))) for row in rows]
-    labels = [label_of(*pair) for pair in both]
-    values: dict[str, float] = {
-        f"heads/{kind}": float(torch.tensor([pair[i] for pair in both]).nanmean())
-        for i, kind in enumerate(("positional", "symbolic"))
-    }
-    values |= {f"heads/pure_{kind}": float(labels.count(kind)) for kind in ("positional", "symbolic")}
+    labels = [label_of(row.positional, row.symbolic) for row in rows]
+    kinds = ("positional", "symbolic")
+    values = {f"heads/{kind}": float(torch.tensor([getattr(row, kind) for row in rows]).nanmean()) for kind in kinds}
+    values |= {f"heads/pure_{kind}": float(labels.count(kind)) for kind in kinds}
     if len(rows) <= EACH_LOGGED:
-        for row, (positional, symbolic) in zip(rows, both, strict=True):
-            values |= {f"heads/{row[1]}.{row[2]}/positional": positional, f"heads/{row[1]}.{row[2]}/symbolic": symbolic}
+        values |= {f"heads/{row.layer}.{row.head}/{kind}": getattr(row, kind) for row in rows for kind in kinds}
     return values
 
 
@@ -233,7 +253,7 @@ def _checked(inputs: Tokens) -> Tensor:
     whole = not (tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool)
     if tokens.ndim != 2 or not len(tokens) or tokens.shape[1] < 3 or not whole:
         raise WhatwhereError(
-            "held-out inputs of at least one sequence of at least three token ids [batch, seq] were expected, and "
-            f"{tuple(tokens.shape)} of {tokens.dtype} arrived."
+            "expected held-out inputs of at least one sequence of at least three token ids [batch, seq], "
+            f"got {tuple(tokens.shape)} of {tokens.dtype}."
         )
     return tokens.long().contiguous()
