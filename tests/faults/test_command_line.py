@@ -65,7 +65,7 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "whatwhere.studies.theorems.figures.draw_margins",
             "whatwhere.theory.curves.write_margins",
             "whatwhere.trace.open.load_rotary",
-            "whatwhere.studies.chat.run.run_plan",
+            "whatwhere.studies.chat.measure.measure",
             "whatwhere.work.sweep.Sweep.run",
         ):
             patch.setattr(work, reached)

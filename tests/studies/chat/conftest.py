@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from whatwhere.studies.chat.one_hop import solve
-from whatwhere.studies.chat.prompts import asked_sequence
+from whatwhere.studies.chat.one_hop import asked_sequence, solve
 
 
 @dataclass
@@ -53,6 +52,8 @@ class FaultServer(ThreadingHTTPServer):
         """Sequences whose whole reply was sent, and when."""
         self.requests: list[dict[str, Any]] = []
         self.authorizations: set[str] = set()
+        self.own_keys: set[str | None] = set()
+        """What came as ``X-Api-Key``."""
         self.lock = threading.Lock()
 
     @property
@@ -75,6 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.asked.append((time.monotonic(), sequence))
             self.server.requests.append(request)
             self.server.authorizations.add(self.headers["Authorization"])
+            self.server.own_keys.add(self.headers["X-Api-Key"])
         reply = self.server.behaviour(sequence, before)
         time.sleep(reply.delay)
         if reply.drop:

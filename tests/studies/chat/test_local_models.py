@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere.studies.chat.extraction import Verdict
-from whatwhere.studies.chat.logs import read_logs
-from whatwhere.studies.chat.plan import Plan
-from whatwhere.studies.chat.providers import Provider
-from whatwhere.studies.chat.run import run_plan
+from whatwhere.studies.chat.tables import Sample
+from whatwhere.studies.measuring import study
 
 pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event loop leaves open
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
@@ -40,19 +37,17 @@ def smollm2() -> Iterator[str]:
     del server
 
 
-def test_a_real_model_behind_a_server_is_asked_and_read_end_to_end(tmp_path: Path, smollm2: str) -> None:
-    provider = Provider("openai-api/local/smollm2", smollm2)
-    assert not provider.paid
-    plan = Plan(provider=provider, tasks=("one_hop_letter",), sizes=(12,), runs=(1,), examples=2, max_tokens=6)
-    assert run_plan(plan, tmp_path, connections=1).complete
-    (logged,) = read_logs([tmp_path])
-    assert {answer.number for answer in logged.answers} == {1, 2}
-    for answer in logged.answers:
-        assert answer.reply.strip()
-        assert answer.output_tokens is not None
-        assert 1 <= answer.output_tokens <= 6
-        if not answer.single_token:  # this model explains instead, and is cut off
-            assert answer.lenient is Verdict.NO_ANSWER
+def test_a_real_model_behind_a_server_is_asked_and_read_end_to_end(smollm2: str) -> None:
+    results = study("chat", "openai-api/local/smollm2", base_url=smollm2, tasks="one_hop_letter", sizes=(12,),
+                    runs=(1,), examples=2, max_tokens=6, connections=1)  # fmt: skip
+    samples = results.rows("samples", Sample)
+    assert [sample.number for sample in samples] == [1, 2]
+    for sample in samples:
+        assert sample.reply.strip()
+        assert sample.output_tokens is not None
+        assert 1 <= sample.output_tokens <= 6
+        if not sample.single_token:  # this model explains instead, and is cut off
+            assert sample.lenient == "no answer"
 
 
 @pytest.fixture
@@ -79,16 +74,11 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of transformers, on settings that inspect-ai passes
-def test_a_model_of_transformers_decodes_greedily(tmp_path: Path, tiny: Path) -> None:
-    provider = Provider("hf/tiny")
-    plan = Plan(
-        provider=provider, model_args={"model_path": str(tiny)}, sizes=(12,), runs=(1,), examples=2, max_tokens=4
-    )
-    outcomes = [run_plan(plan, tmp_path / name, connections=2) for name in ("first", "again")]
-    assert all(outcome.complete for outcome in outcomes), outcomes
+def test_a_model_of_transformers_decodes_greedily(tiny: Path) -> None:
     first, again = (
-        [answer.reply for logged in read_logs([tmp_path / name]) for answer in logged.answers]
-        for name in ("first", "again")
-    )
-    assert first == again
-    assert len(first) == 4
+        study("chat", "hf/tiny", model_args=f"model_path={tiny}", sizes=(12,), runs=(1,), examples=2, max_tokens=4,
+              connections=2)
+        for _ in range(2)
+    )  # fmt: skip
+    assert first["samples"]["reply"].tolist() == again["samples"]["reply"].tolist()
+    assert len(first["samples"]) == 4

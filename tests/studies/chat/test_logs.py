@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.studies.chat.logs import read_logs
-from whatwhere.studies.chat.plan import Plan
-from whatwhere.studies.chat.providers import Provider
-from whatwhere.studies.chat.run import run_plan
+from whatwhere.studies.chat.logs import Block, read_logs
+from whatwhere.studies.measuring import study
 
 pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event loop leaves open
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
@@ -17,21 +15,18 @@ pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event l
 ]
 
 
-def asked(directory: Path, examples: int) -> None:
-    plan = Plan(
-        provider=Provider("reference/perfect"), tasks=("one_hop_letter",), sizes=(12,), runs=(1,), examples=examples
-    )
-    assert run_plan(plan, directory).complete
+def ask(out: Path, examples: int) -> None:
+    study("chat", "reference/perfect", out=out, tasks="one_hop_letter", sizes=(12,), runs=(1,), examples=examples)
 
 
 @pytest.mark.usefixtures("tidy")
-def test_a_cell_counts_once_and_different_sequences_are_not_averaged(tmp_path: Path) -> None:
-    asked(tmp_path / "a", 2)
-    asked(tmp_path / "b", 3)
+def test_a_block_counts_once_and_different_sequences_are_not_averaged(tmp_path: Path) -> None:
+    ask(tmp_path / "a", 2)
+    ask(tmp_path / "b", 3)
     (logged,) = read_logs([tmp_path / "a", tmp_path / "a", tmp_path / "nothing"])
-    assert (logged.model, logged.wanted, len(logged.answers), logged.finished) == ("reference/perfect", 2, 2, True)
-    assert (logged.cell.task, logged.cell.size, logged.cell.run) == ("one_hop_letter", 12, 1)
-    with pytest.raises(WhatwhereError, match="with different sequences or task versions, which cannot be averaged"):
+    assert (logged.model, logged.wanted, len(logged.samples)) == ("reference/perfect", 2, 2)
+    assert logged.block == Block("one_hop_letter", 12, 1)
+    with pytest.raises(WhatwhereError, match=r"expected one set of questions for reference/perfect, .*, got two, in"):
         read_logs([tmp_path])
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from itertools import pairwise
 
@@ -10,17 +11,19 @@ from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.chat.one_hop import (
-    RUNS,
-    SIZES,
+    MULTI_HOP,
     TASKS,
-    blind_chance,
+    asked_sequence,
     digest,
+    floors,
     follow,
+    multi_hop_examples,
     one_hop_examples,
+    prompt,
+    sequences_in,
     solve,
-    window_chance,
 )
-from whatwhere.tasks import make_task
+from whatwhere.studies.chat.tables import RUNS, SIZES
 
 GOLDEN = {
     ("number", 12): "4d6b7d185bcbe0e2",
@@ -86,7 +89,7 @@ def test_the_sequences_are_those_of_every_earlier_release(task: str, size: int) 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_reader_agrees_with_the_oracle_of_the_multi_hop_tasks(name: str) -> None:
-    task = make_task(name)
+    task = MULTI_HOP[name]
     batch = task.sample(40, seed=3, extra_target=10)
     for tokens, hops, answer in zip(batch.tokens, batch.hops, batch.answers, strict=True):
         text = task.decode(tokens)
@@ -106,26 +109,75 @@ def test_chance_is_what_a_guesser_scores(task: str, size: int) -> None:
     rng = np.random.default_rng(0)
     examples = one_hop_examples(task, size, seed=2, count=1500)
     guesses = [example.sequence.split()[rng.integers(size)] == example.answer for example in examples]
-    chance = window_chance(task, size)
+    _, chance = floors(f"one_hop_{task}", size)
     assert abs(np.mean(guesses) - chance) < 4 * (chance * (1 - chance) / 1500) ** 0.5 + 1e-9
 
 
 def test_the_floor_falls_with_size_to_that_of_a_blind_guess() -> None:
-    curve = [window_chance("number", size) for size in SIZES]
+    curve = [floors("one_hop_number", size)[1] for size in SIZES]
     assert all(before > after for before, after in pairwise(curve))
-    assert blind_chance("number") == pytest.approx(1 / 26) == pytest.approx(window_chance("number", 10**9))
-    assert blind_chance("letter") == pytest.approx(1 / 9)  # the query gives the letter away, one digit of nine is left
+    assert floors("one_hop_number", 10**9) == (pytest.approx(1 / 26), pytest.approx(1 / 26))
+    assert floors("one_hop_letter", 100) == (pytest.approx(1 / 9), pytest.approx(0.01))  # one digit of nine is left
+    blind, window = floors("multi_hop_number", 16)
+    assert blind == pytest.approx(1 / 120)
+    assert np.isnan(window)
 
 
 @pytest.mark.parametrize(
     ("task", "size", "seed", "count", "message"),
     [
-        ("word", 12, 1, 2, "must be one of number, letter, and 'word' arrived"),
-        ("number", 0, 1, 2, "size must be 1 or more, and 0 arrived"),
-        ("letter", 12, -1, 2, "seed must be 0 or more, and -1 arrived"),
-        ("letter", 12, 1, 0, "the number of examples must be 1 or more, and 0 arrived"),
+        ("word", 12, 1, 2, "expected a one-hop task of number, letter, got 'word'"),
+        ("number", 0, 1, 2, "expected a size of 1 or more, got 0"),
+        ("letter", 12, -1, 2, "expected a seed of 0 or more, got -1"),
+        ("letter", 12, 1, 0, "expected a count of 1 or more, got 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(task: str, size: int, seed: int, count: int, message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         one_hop_examples(task, size, seed, count)
+
+
+def test_longer_multi_hop_sequences_keep_their_hops() -> None:
+    short, long = (multi_hop_examples("number", size, 3, 12) for size in (16, 40))
+    assert [e.answer for e in short] == [e.answer for e in long]
+    assert all(b.sequence.endswith(a.sequence) for a, b in zip(short, long, strict=True))
+
+
+def test_a_window_shorter_than_the_tasks_is_refused() -> None:
+    with pytest.raises(WhatwhereError, match="expected a size of 16 or more for several hops, got 12"):
+        multi_hop_examples("letter", 12, 1, 1)
+
+
+WORDS = {"number": "6e244e01e2cc81e5", "letter": "8927435001afa94b"}
+"""Checksums of the words of the paper's table of prompts, made from its source."""
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_papers_prompts_are_quoted_word_for_word(task: str) -> None:
+    words = " ".join(prompt(f"one_hop_{task}", "{sequence}").split())
+    assert hashlib.sha256(words.encode()).hexdigest()[:16] == WORDS[task]
+
+
+@pytest.mark.parametrize("kind", ["one_hop", "multi_hop"])
+@pytest.mark.parametrize("task", TASKS)
+def test_every_worked_example_is_solved_right(kind: str, task: str) -> None:
+    text = prompt(f"{kind}_{task}", "a b c 1" if task == "number" else "a1 b2 xa")
+    lines = text.splitlines()
+    examples = sequences_in(text)[:-1]
+    assert len(examples) >= 2
+    for example in examples:
+        after = lines[lines.index(f'Input: "{example}"') + 1]
+        assert after == f"Output: {solve(example)}"
+        assert kind == "multi_hop" or len(follow(example)) == 2
+
+
+def test_the_question_stands_at_the_end() -> None:
+    text = prompt("one_hop_letter", "a1 b2 xa")
+    assert text.endswith('Task:\nInput: "a1 b2 xa"\nOutput:')
+    assert asked_sequence(text) == "a1 b2 xa"
+    assert not text.startswith("\n")
+
+
+def test_a_prompt_without_a_sequence_is_refused() -> None:
+    with pytest.raises(WhatwhereError, match='expected a prompt with a line such as Input: "a b 2"'):
+        asked_sequence("What is the capital of France?")

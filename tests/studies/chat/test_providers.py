@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.studies.chat.providers import Provider, secrets, without
+from whatwhere.studies.chat.providers import CHAT_MODEL, Provider
 
 
 @pytest.mark.parametrize(
@@ -36,39 +37,50 @@ def test_the_address_of_a_compatible_service_may_come_from_the_environment(monke
     assert not Provider("openai-api/my-box/x").paid
 
 
-def test_reasoning_is_switched_off_where_inspect_can() -> None:
-    assert Provider("openai/gpt-5.4").reasoning == "none"
-    assert Provider("anthropic/x").reasoning == "none"
-    assert Provider("hf/x").reasoning is None
+def test_reasoning_is_switched_off_where_inspect_can_and_as_chosen() -> None:
+    assert Provider("openai/gpt-5.4").effort(None) == "none"
+    assert Provider("anthropic/x").effort(None) == "none"
+    assert Provider("hf/x").effort(None) is None
+    assert Provider("openai/x").effort("default") is None
+    assert Provider("hf/x").effort("low") == "low"
 
 
-@pytest.mark.parametrize(
-    ("model", "url", "message"),
-    [
-        ("gpt-5.4", None, "a model is named PROVIDER/NAME"),
-        ("openai/x", "127.0.0.1:80", "a base URL such as http://127.0.0.1:8080/v1 was expected"),
-        ("openai/x", "https://me:secret@host/v1", "carries a user, a password or a query"),
-        ("openai/x", "https://host/v1?key=secret", "carries a user, a password or a query"),
-    ],
-)
-def test_names_and_addresses_are_checked_and_no_secret_is_repeated(model: str, url: str | None, message: str) -> None:
-    with pytest.raises(WhatwhereError, match=message) as raised:
-        Provider(model, url)
-    assert "secret" not in str(raised.value)
+@pytest.mark.parametrize("name", ["gpt-5.4", "", "/x", "openai/"])
+def test_a_name_without_a_provider_is_refused(name: str) -> None:
+    with pytest.raises(WhatwhereError, match=r"expected a model as PROVIDER/NAME, such as openai/gpt-5\.4"):
+        CHAT_MODEL.open(name)
 
 
-@pytest.mark.parametrize("argument", ["api_key", "token", "AWS_SECRET", "password", "key"])
-def test_a_key_as_an_argument_is_refused(argument: str) -> None:
-    with pytest.raises(WhatwhereError, match="looks like a key, and arguments are kept with the results") as raised:
-        Provider("reference/perfect").open({argument: "sk-1234"})
-    assert "sk-1234" not in str(raised.value)
+def test_a_subject_is_a_name_or_the_paper_and_nothing_is_asked_yet() -> None:
+    opened = CHAT_MODEL.open("hf/some/model:v1")
+    assert (opened.item, opened.inputs) == ("hf/some/model:v1", {"model": "hf/some/model:v1"})
+    assert opened.home == Path("chat-hf-some-model-v1")
+    assert CHAT_MODEL.open(None).item == CHAT_MODEL.open("paper").item == "paper"
 
 
-def test_a_key_of_the_environment_is_refused_under_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "sk-12345678")
-    assert "sk-12345678" in secrets()
-    with pytest.raises(WhatwhereError, match="'header' looks like a key"):
-        Provider("reference/perfect").open({"header": "sk-12345678"})
+def test_a_model_of_ours_is_known_by_its_weights() -> None:
+    number, letter = (CHAT_MODEL.open(f"whatwhere/{name}").inputs["weights"] for name in ("number", "letter"))
+    assert number != letter
+    with pytest.raises(WhatwhereError):
+        CHAT_MODEL.open("whatwhere/no-such-run")
+
+
+def test_a_step_is_refused_with_the_way_to_choose_one() -> None:
+    with pytest.raises(WhatwhereError, match="expected no step for a chat model, got 3; use --model-args step=3"):
+        CHAT_MODEL.open("whatwhere/letter", 3)
+
+
+def test_a_key_as_an_argument_is_refused() -> None:
+    with pytest.raises(WhatwhereError, match="expected model arguments without a key"):
+        Provider("reference/perfect").open({"api_key": "sk-1234"})
+
+
+def test_a_variable_is_used_by_its_value_and_kept_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_NOISE", "much")
+    with pytest.raises(WhatwhereError, match="expected a noise of 0 or more, got 'much'"):
+        Provider("reference/counter").open({"noise": "$SOME_NOISE"})
+    model = Provider("mockllm/model").open({"default_headers": {"X-Api-Key": "$SOME_NOISE"}})
+    assert model.model_args == {"default_headers": {"X-Api-Key": "$SOME_NOISE"}}
 
 
 def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +98,3 @@ def test_without_the_extra_its_installation_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'whatwhere\[llm\]'"):
         Provider("reference/perfect").open({})
-
-
-def test_longer_keys_are_struck_out_before_their_parts() -> None:
-    assert without("x abcdefgh1 abcdefgh y", ["abcdefgh1", "abcdefgh"]) == "x [key] [key] y"

@@ -65,7 +65,7 @@ class ReferenceSolver(_Offline):
         base_url: str | None = None,
         api_key: str | None = None,
         config: GenerateConfig = GenerateConfig(),  # noqa: B008 (as inspect's own providers; it is not changed)
-        noise: float = NOISE,
+        noise: float | str = NOISE,  # a text is a mistake that a user can make
         seed: int = 0,
         **model_args: Any,
     ) -> None:

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.chat.one_hop import TASKS, one_hop_examples, solve, window_chance
-from whatwhere.studies.chat.reference import ReferenceSolver
-from whatwhere.tasks import make_task
+from whatwhere.studies.chat.offline import ReferenceSolver, TrainedModel
+from whatwhere.studies.chat.one_hop import MULTI_HOP, TASKS, floors, multi_hop_examples, one_hop_examples, solve
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_perfect_solver_is_always_right(task: str) -> None:
     solver = ReferenceSolver("perfect")
     assert all(solver.answer(e.sequence) == e.answer for e in one_hop_examples(task, 48, 1, 50))
-    made = make_task(task)
+    made = MULTI_HOP[task]
     batch = made.sample(20, seed=1)
     for tokens in batch.tokens:
         assert solver.answer(made.decode(tokens)) == solve(made.decode(tokens))
@@ -25,7 +24,7 @@ def test_the_perfect_solver_is_always_right(task: str) -> None:
 def test_the_guesser_scores_what_chance_does(task: str) -> None:
     solver = ReferenceSolver("guess")
     right = np.mean([solver.answer(e.sequence) == e.answer for e in one_hop_examples(task, 12, 1, 800)])
-    chance = window_chance(task, 12)
+    _, chance = floors(f"one_hop_{task}", 12)
     assert abs(right - chance) < 4 * sqrt(chance / 800)
 
 
@@ -66,11 +65,18 @@ def test_a_counter_without_noise_is_perfect_and_seeds_differ() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("oracle", {}, "must be one of perfect, guess, counter; 'oracle' arrived"),
-        ("counter", {"noise": -1.0}, "noise must be 0 or more, and -1.0 arrived"),
-        ("counter", {"loudness": 1}, "the arguments noise and seed, and .'loudness'. arrived"),
+        ("oracle", {}, "expected a reference solver of perfect, guess, counter, got 'oracle'"),
+        ("counter", {"noise": -1.0}, "expected a noise of 0 or more, got -1.0"),
+        ("counter", {"noise": "much"}, "expected a noise of 0 or more, got 'much'"),
+        ("counter", {"loudness": 1}, "expected the arguments noise and seed of a reference solver, got 'loudness'"),
     ],
 )
-def test_what_no_solver_is_is_refused(name: str, arguments: dict[str, float], message: str) -> None:
+def test_what_no_solver_is_is_refused(name: str, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         ReferenceSolver(name, **arguments)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_trained_model_answers_its_own_task() -> None:
+    model = TrainedModel("letter")
+    examples = multi_hop_examples("letter", 16, 1, 8)
+    assert [model.answer(example.sequence) for example in examples] == [example.answer for example in examples]

@@ -9,11 +9,8 @@ import pytest
 from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score, Target
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.studies.chat.one_hop import one_hop_examples, solve
-from whatwhere.studies.chat.prompts import asked_sequence, prompt
-from whatwhere.studies.chat.tasks import TASKS, VERSION, multi_hop_examples, reading
-from whatwhere.tasks import make_task
+from whatwhere.studies.chat.one_hop import asked_sequence, one_hop_examples, prompt, solve
+from whatwhere.studies.chat.registry import TASKS, VERSION, reading
 
 
 def scored(output: ModelOutput, answer: str = "k7") -> Score:
@@ -37,13 +34,12 @@ def value(score: Score) -> dict[str, Any]:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_holds_prompts_answers_distances_and_its_version(name: str) -> None:
     made = TASKS[name](size=20, seed=2, examples=8)
-    kind, task = name.rsplit("_", 1)
     assert made.version == VERSION
     assert len(made.dataset) == 8
     for sample in made.dataset:
         assert isinstance(sample.input, str)
         sequence = asked_sequence(sample.input)
-        assert sample.input == prompt(kind, task, sequence)
+        assert sample.input == prompt(name, sequence)
         assert len(sequence.split()) == 21
         assert solve(sequence) == sample.target
         assert sequence.split()[20 - (sample.metadata or {})["distance"]] == sample.target
@@ -56,21 +52,9 @@ def test_the_default_task_is_the_papers() -> None:
     first = one_hop_examples("letter", 16, 1)[0]
     assert len(made.dataset) == 200
     assert (made.dataset[0].input, made.dataset[0].target) == (
-        prompt("one_hop", "letter", first.sequence),
+        prompt("one_hop_letter", first.sequence),
         first.answer,
     )
-
-
-def test_longer_multi_hop_sequences_keep_their_hops() -> None:
-    short, long = (multi_hop_examples("number", size, 3, 12) for size in (16, 40))
-    assert [e.answer for e in short] == [e.answer for e in long]
-    assert all(b.sequence.endswith(a.sequence) for a, b in zip(short, long, strict=True))
-    assert make_task("number").length == 17
-
-
-def test_a_window_shorter_than_the_tasks_is_refused() -> None:
-    with pytest.raises(WhatwhereError, match="has 16 tokens before the query or more, and size 12 arrived"):
-        multi_hop_examples("letter", 12, 1, 1)
 
 
 def test_both_readings_and_the_cost_are_recorded() -> None:

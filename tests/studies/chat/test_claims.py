@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.chat import CHAT
+from whatwhere.studies.chat.claims import CLAIMS
+from whatwhere.studies.chat.tables import Cell, ChatSettings
+from whatwhere.studies.claim import Finding
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.results import Results
+
+SIZES = (12, 32, 100)
+LETTER, NUMBER = (0.96, 0.99, 0.85), (0.98, 0.45, 0.08)
+"""GPT 5.4 of the paper's table."""
+ABOVE, FALLS, STAYS = CLAIMS
+
+
+def evidence(
+    letter: tuple[float, ...] = LETTER, number: tuple[float, ...] = NUMBER, model: str = "openai/x"
+) -> Evidence:
+    results = Results(CHAT, ChatSettings(), model)
+    cells = [
+        Cell(model, f"one_hop_{task}", size, 5, 1000, Estimate(value, value, value, 1000), 0.01, value, 0, 0, nan, 0, 0)
+        for task, values in (("letter", letter), ("number", number))
+        for size, value in zip(SIZES, values, strict=False)
+    ]
+    several = Cell(model, "multi_hop_number", 32, 5, 9, Estimate(1, 1, 1, 9), 0.0, 1, 0, 0, nan, 0, nan)
+    results.write("cells", [*cells, several])
+    return Evidence.of(results)
+
+
+def not_tested(claim: int, given: Evidence) -> str:
+    with pytest.raises(NotTested) as raised:
+        CLAIMS[claim].measure(given)
+    return str(raised.value)
+
+
+def test_one_size_at_which_numbers_win_is_not_consistently() -> None:
+    found = ABOVE.measure(evidence())
+    assert isinstance(found, Finding)
+    assert (found.holds, found.inputs) == (False, 1000)
+    assert found.value == pytest.approx(2 / 3)
+    assert "Not so: openai/x at 12." in found.why
+    assert ABOVE.measure(evidence(number=(0.9, 0.4, 0.0))).holds
+
+
+def test_limits_are_kept_or_not() -> None:
+    falls = FALLS.measure(evidence())
+    assert (falls.holds, falls.value) == (True, pytest.approx(0.02))
+    assert STAYS.measure(evidence()).holds
+    assert not STAYS.measure(evidence(letter=(0.92, 0.88, 0.86))).holds  # reached is not above
+    assert not FALLS.measure(evidence(number=(0.9, 0.5, 0.0))).holds
+
+
+@pytest.mark.parametrize("model", ["reference/x", "whatwhere/letter", "mockllm/model"])
+def test_solvers_and_our_own_models_are_no_chat_models_and_the_papers_numbers_are_told(model: str) -> None:
+    why = not_tested(0, evidence(model=model))
+    assert why.startswith("no chat model was measured here. The paper's own numbers: Letter above number in 29 of 30")
+    assert "Not so: GPT 5.4 at 12." in why
+    assert "Claude Sonnet 3.7 0.88" in not_tested(2, evidence(model=model))
+
+
+def test_without_results_the_papers_own_numbers_are_told() -> None:
+    def nothing(study: str, model: str | None) -> Results:
+        raise NotTested(f"no {study} {model}", missing=True)
+
+    assert "letter at size 32: GPT 5.4 0.99" in not_tested(2, Evidence(nothing))
+
+
+def test_one_task_or_other_sizes_are_not_judged() -> None:
+    assert not_tested(0, evidence(letter=())) == "no model was measured on both tasks at one size."
+    assert not_tested(1, evidence(number=(0.9,))) == "no model was measured on the number task at size 32."
