@@ -1,0 +1,73 @@
+"""Text for a language model as a user names it: files, or ``-`` for standard input; read once, and no further than needed.
+
+A text may be endless (a pipe) or huge, so only its beginning is read: :data:`BYTES_PER_TOKEN` for each token that the
+windows hold, several times what a tokenizer makes of ordinary text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from whatwhere.errors import WhatwhereError
+
+STDIN = "-"
+BYTES_PER_TOKEN = 32
+FINGERPRINT = "sha256:"
+"""What begins the name of a text in a manifest: its content decides the results, not where it lies."""
+_LONGEST_CHARACTER = 4
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The beginning of one text."""
+
+    name: str
+    text: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Its name in a manifest."""
+        return FINGERPRINT + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+def read_passage(source: str, tokens: int) -> Passage:
+    """Reads the beginning of a text.
+
+    Args:
+        source: a path, or ``-``.
+        tokens: how many it should give.
+
+    Raises:
+        WhatwhereError: there is no such file, it is empty, or it is not text in UTF-8.
+    """
+    name = "standard input" if source == STDIN else source
+    most = BYTES_PER_TOKEN * tokens
+    try:
+        if source == STDIN:
+            content = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(source).expanduser().open("rb") as opened:
+                content = opened.read(most + 1)
+    except OSError as error:
+        raise WhatwhereError(
+            f"expected a text file at {name}, got: {error.strerror or error}; name a file in UTF-8, or - for standard "
+            "input."
+        ) from error
+    cut = len(content) > most
+    try:
+        text = content[:most].decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not (cut and error.reason == "unexpected end of data" and most - error.start < _LONGEST_CHARACTER):
+            raise WhatwhereError(
+                f"expected text in UTF-8 in {name}, got byte {error.start} that is none; it may be a binary file, "
+                "otherwise convert it to UTF-8."
+            ) from error
+        text = content[: error.start].decode("utf-8-sig")  # a character was cut in two
+    if "\0" in text:
+        raise WhatwhereError(f"expected text in {name}, got zero bytes; it seems to be a binary file.")
+    if not text.strip():
+        raise WhatwhereError(f"expected some text in {name}, got an empty one; give another text.")
+    return Passage("standard input" if source == STDIN else Path(source).name, text)
