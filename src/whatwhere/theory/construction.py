@@ -151,10 +151,8 @@ class Construction(LayerwiseModel):
         vocabulary = len(self.embedding)
         if ids.ndim != 2 or ids.numel() == 0 or ids.min() < 0 or ids.max() >= vocabulary:
             raise WhatwhereError(
-                f"token ids [batch, seq] from 0 to {vocabulary - 1} were expected, and an array of shape "
-                f"{tuple(ids.shape)}"
-                + (f" with ids from {int(ids.min())} to {int(ids.max())}" if ids.numel() else "")
-                + " arrived."
+                f"expected token ids [batch, seq] from 0 to {vocabulary - 1}, got an array of shape {tuple(ids.shape)}"
+                + (f" with ids from {int(ids.min())} to {int(ids.max())}." if ids.numel() else ".")
             )
         return ids
 

@@ -13,7 +13,7 @@ from whatwhere.studies.theorems.tables import CheckRow
 def test_checks_and_tables_are_told(whole: Results) -> None:
     text = whole.summary
     assert text.startswith("Theorems 1 and 2 on hand-built heads: 20 of 20 checks passed, on 2,000 inputs and lengths.")
-    assert "pass  small_index_inputs with [brackets]: 100 inputs, 0 errors" in text
+    assert "pass  small_index_inputs with [brackets] (100 cases)" in text
     assert "Least inverse temperature by length" in text
     assert "Smallest discrepancy by length" in text
     assert "frequency IDs 1-6, 8-22 to T_Index, and by IDs 27-64" in text
@@ -27,7 +27,7 @@ def test_a_check_that_fails_is_seen(whole: Results) -> None:
     first, *rest = whole.rows("checks", CheckRow)
     failing.write("checks", [replace(first, errors=3, passed=False), *rest])
     assert "19 of 20 checks passed" in failing.summary
-    assert "FAIL  number_decomposition with [brackets]: 100 inputs, 3 errors" in failing.summary
+    assert "FAIL  number_decomposition with [brackets] (3 of 100 cases fail)" in failing.summary
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def _checks(checks: Sequence[CheckRow]) -> list[RenderableType]:
     ]
     for check in checks:
         mark = "[green]pass[/green]" if check.passed else "[bold red]FAIL[/bold red]"
-        lines.append(f"{mark}  {escape(check.claim)}: {check.inputs:,} inputs, {check.errors:,} errors")
+        cases = f"{check.inputs:,} cases" if check.passed else f"{check.errors:,} of {check.inputs:,} cases fail"
+        lines.append(f"{mark}  {escape(check.claim)} ({cases})")
         if check.found:
             lines.append(f"      [dim]{escape(check.found)}[/dim]")
     return [*lines, ""]
