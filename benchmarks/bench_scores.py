@@ -1,7 +1,7 @@
 """Scoring all heads, against one forward pass, against all swaps, and against running the model again for each swap.
 
 Everything runs on one core, so that the ratios compare work and not schedulers. The model is the paper's, untrained:
-what it costs at 17 tokens does not depend on its weights. On long inputs it does, so heads of a known sharpness are used.
+what it costs at 17 tokens does not depend on its weights. On long inputs it does, so heads of known sharpness are used.
 """
 
 from __future__ import annotations

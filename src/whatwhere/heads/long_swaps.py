@@ -43,9 +43,10 @@ def important_keys(weighting: Factors, epsilon: float = EPSILON) -> Bool[Tensor,
     """The set S: all swaps without a key in it share at most ``epsilon`` of the weight. All counted keys, if many."""
     counted = taking_part(weighting)
     count = counted.sum(-1, keepdim=True)
-    own = weighting.bottom.masked_fill(~counted, torch.inf).amin(-1, keepdim=True)  # of the top key, in both factors
+    top, bottom = weighting.top, weighting.bottom
+    own = bottom.masked_fill(~counted, torch.inf).amin(-1, keepdim=True)  # of the top key, in both factors
     chosen, size = counted, torch.div(count, 2, rounding_mode="floor")
-    for one, other in (weighting, (weighting.bottom, weighting.top)):
+    for one, other in ((top, bottom), (bottom, top)):
         total = other.sum(-1, keepdim=True)
         some = one > epsilon * (total - own) / (count * total)
         fewer = some.sum(-1, keepdim=True) < size

@@ -30,7 +30,7 @@ from whatwhere.trace.layer import LayerTrace, Trace
 
 SHORT = 40
 """Up to so many keys, all swaps of all queries are computed at once; beyond, only those that can matter."""
-SHORT_TILE = 2**19
+SHORT_TILE = 2**20
 """Numbers in the largest temporary of short inputs."""
 
 
@@ -83,8 +83,9 @@ def score_weightings(
         )
     if samples is not None and samples < 1:
         raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")
-    generator = torch.Generator().manual_seed(seed)
-    found = [_score_layer(layer, weightings, samples, generator) for layer in trace.layers]
+    long = partial(long_scores, samples=samples, generator=torch.Generator().manual_seed(seed))
+    short: list[ShortInputs] = []  # of the layer before
+    found = [_score_layer(layer, weightings, short, long) for layer in trace.layers]
     each = torch.stack(found, 2)  # [weighting, 4, layer, batch, head, query]
     return [
         HeadScores.of(trace.layers, own, weighting, samples=samples)
@@ -92,22 +93,23 @@ def score_weightings(
     ]
 
 
+ScoresOf = Callable[[LayerTrace, Sequence[Factors]], Tensor]
+
+
 def _score_layer(
-    layer: LayerTrace, weightings: Sequence[Weighting], samples: int | None, generator: torch.Generator
+    layer: LayerTrace, weightings: Sequence[Weighting], short: list[ShortInputs], long: ScoresOf
 ) -> Float[Tensor, "weighting 4 batch head query"]:
     """One layer, some inputs at a time (and, of long inputs, some queries), so that float64 copies stay small."""
     _, heads, queries, width = layer.queries.shape
     keys = layer.keys.shape[2]
     parts = []
     if keys <= SHORT:
-        short = None
         for part in layer.parts(SHORT_TILE // (heads * keys * queries * width)):
             counted = torch.stack([weighting.counted(part) for weighting in weightings])  # [weighting, query, key]
-            if short is None or not layer.uniform:
-                short = ShortInputs(part, counted.any(0))
-            parts.append(_score_part(part, weightings, counted, short.scores))
+            if not short or not short[0].fits(part, counted.any(0)):
+                short[:] = [ShortInputs(part, counted.any(0))]
+            parts.append(_score_part(part, weightings, counted, short[0].scores))
         return torch.cat(parts, 2)
-    long = partial(long_scores, samples=samples, generator=generator)
     size = max(1, TILE // (heads * keys * width))
     some = max(1, TILE // (heads * keys * min(len(layer.keys), size)))
     for part in layer.parts(size):
@@ -124,7 +126,7 @@ def _score_part(
     layer: LayerTrace,
     weightings: Sequence[Weighting],
     counted: Bool[Tensor, "weighting query key"],
-    scores_of: Callable[[LayerTrace, list[Factors]], Tensor],
+    scores_of: ScoresOf,
 ) -> Float[Tensor, "weighting 4 batch head query"]:
     """Positional, symbolic, entropy and attention to itself: of some queries of uniform inputs, in float64."""
     logits = layer.logits()  # [batch, head, query, key]
@@ -154,10 +156,14 @@ def swap_factors(
     counted: Bool[Tensor, "weighting query key"],
 ) -> list[Factors]:
     """How each weighting weighs swaps of its counted keys."""
-    found = []
+    found: list[Factors] = []
+    known: dict[tuple[bool, tuple[int, ...] | None], Factors] = {}
     for weighting, those in zip(weightings, counted, strict=True):
-        mass = attention
-        if weighting.renormalised:  # a query without such keys keeps all, and has no score anyway
-            mass = logits.masked_fill(~those & those.any(-1, keepdim=True), -torch.inf).softmax(-1)
-        found.append(factors(mass, weighting.tau, those))
+        kind = weighting.renormalised, weighting.among
+        if kind not in known:
+            mass = attention
+            if weighting.renormalised:  # a query without such keys keeps all, and has no score anyway
+                mass = logits.masked_fill(~those & those.any(-1, keepdim=True), -torch.inf).softmax(-1)
+            known[kind] = factors(mass, weighting.tau, those)
+        found.append(known[kind]._replace(tau=weighting.tau))
     return found

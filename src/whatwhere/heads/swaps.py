@@ -20,8 +20,8 @@ per key: if ``D_i >= D_j``, then up to a constant
 
     weight = top_i * bottom_j,   top_i = exp((D_i - max D) / tau),   bottom_j = exp((min D - D_j) / tau),
 
-and as ``top_j * bottom_i`` is smaller, the weight is the larger of the two products. So a tau costs two exponentials
-per key and none per swap, and the sum of weights over many swaps follows from sums over keys.
+and as ``top_j * bottom_i`` is smaller, the weight is the larger of the two products. So the sum of weights over many
+swaps follows from sums over keys, and weightings that differ in tau alone share all but one exponential per swap.
 """
 
 from __future__ import annotations
@@ -48,8 +48,21 @@ def swap_cosines(
 class Factors(NamedTuple):
     """One weighting of swaps, as two factors per key; both are 0 for keys that take no part."""
 
-    top: Float[Tensor, "row query key"]
-    bottom: Float[Tensor, "row query key"]
+    above: Float[Tensor, "row query key"]
+    """``D - max D``; minus infinity for keys that take no part."""
+    below: Float[Tensor, "row query key"]
+    """``min D - D``; likewise."""
+    tau: float
+
+    @property
+    def top(self) -> Float[Tensor, "row query key"]:
+        """``exp((D - max D) / tau)``."""
+        return (self.above / self.tau).exp()
+
+    @property
+    def bottom(self) -> Float[Tensor, "row query key"]:
+        """``exp((min D - D) / tau)``."""
+        return (self.below / self.tau).exp()
 
 
 def factors(mass: Float[Tensor, "row query key"], tau: float, counted: Bool[Tensor, "query key"]) -> Factors:
@@ -60,12 +73,10 @@ def factors(mass: Float[Tensor, "row query key"], tau: float, counted: Bool[Tens
         tau: temperature, above 0.
         counted: the keys that take part in swaps.
     """
-    scaled = mass / tau
     # The two ends shift all exponents of a query by the same amount, so they need no gradient.
-    most = scaled.detach().masked_fill(~counted, -torch.inf).amax(-1, keepdim=True)
-    least = scaled.detach().masked_fill(~counted, torch.inf).amin(-1, keepdim=True)
-    top = torch.where(counted, scaled - most, -torch.inf).exp()
-    return Factors(top, torch.where(counted, least - scaled, -torch.inf).exp())
+    most = mass.detach().masked_fill(~counted, -torch.inf).amax(-1, keepdim=True)
+    least = mass.detach().masked_fill(~counted, torch.inf).amin(-1, keepdim=True)
+    return Factors(torch.where(counted, mass - most, -torch.inf), torch.where(counted, least - mass, -torch.inf), tau)
 
 
 class Swaps(NamedTuple):
@@ -93,14 +104,17 @@ def weighted_means(
     Rows come last here, so that picking the two keys of each swap copies whole rows of memory.
     """
     cosines = swap_cosines(before, after)
-    queries = weightings[0].top.shape[1]
+    queries = weightings[0].above.shape[1]
     into = torch.nn.functional.one_hot(swaps.query[swaps.first], queries).to(before).T  # [query, swap]
     means = []
+    last, exponent = None, before
     for weighting in weightings:
-        top, bottom = (factor[:, swaps.query, swaps.key].T.contiguous() for factor in weighting)  # [entry, row]
-        one = top.index_select(0, swaps.first) * bottom.index_select(0, swaps.second)
-        other = top.index_select(0, swaps.second) * bottom.index_select(0, swaps.first)
-        weight = torch.maximum(one, other)  # [swap, row]
+        if weighting.above is not last:  # weightings that differ in tau alone share the exponents
+            last = weighting.above
+            above, below = (x[:, swaps.query, swaps.key].T.contiguous() for x in (last, weighting.below))
+            one = above.index_select(0, swaps.first) + below.index_select(0, swaps.second)
+            exponent = torch.maximum(one, above.index_select(0, swaps.second) + below.index_select(0, swaps.first))
+        weight = (exponent / weighting.tau).exp()  # [swap, row]
         sums = [into @ weight, *(into @ (weight * cosine) for cosine in cosines)]
         means.append(mean_of(torch.stack(sums)).transpose(1, 2))
     return torch.stack(means)
@@ -121,10 +135,16 @@ class ShortInputs:
     """
 
     def __init__(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> None:
+        self.counted, self.places, self.frequencies = counted, layer.query_positions, layer.rotation.frequencies
         self.swaps = all_swaps(counted)
         away = layer.query_positions[self.swaps.query] - layer.key_positions[self.swaps.key]
         angle = away[:, None] * layer.rotation.frequencies.to(away.device)  # [entry, plane]
         self.turn = torch.polar(torch.ones_like(angle), angle)
+
+    def fits(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> bool:
+        """Whether another layer has the same queries, keys and frequencies."""
+        theirs = layer.query_positions, counted, layer.rotation.frequencies
+        return all(map(torch.equal, (self.places, self.counted, self.frequencies), theirs))
 
     def scores(self, layer: LayerTrace, weightings: Sequence[Factors]) -> Float[Tensor, "weighting 2 row query"]:
         """The scores of some inputs, in float64; a row is one head on one input."""
