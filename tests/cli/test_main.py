@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from whatwhere import __version__, cli
-from whatwhere.cli import app
+from whatwhere.cli import app, console
 from whatwhere.cli.console import complain, print_json
 from whatwhere.errors import WhatwhereWarning
+from whatwhere.studies import STUDIES
 
 
 def whatwhere(*words: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +42,7 @@ def test_no_command_shows_the_help():
     assert "Usage" in CliRunner().invoke(app, []).output
 
 
-@pytest.mark.parametrize("command", [info.callback.__name__ for info in app.registered_commands if info.callback])
+@pytest.mark.parametrize("command", ["data", "train", *STUDIES, "reproduce", "report", "sweep"])
 def test_every_command_explains_itself_with_an_example(command: str):
     help_text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "120"}).stdout
     assert re.search(rf"Example.*whatwhere {command}", re.sub(r"\s+", " ", help_text)), help_text
@@ -68,7 +69,7 @@ def test_json_has_no_undefined_numbers(capsys: pytest.CaptureFixture[str]):
 def test_the_limits_of_the_machine_end_with_one_message(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def fail(_: object) -> None:
+    def fail() -> None:
         raise error
 
     monkeypatch.setattr(cli, "app", fail)
@@ -78,7 +79,7 @@ def test_the_limits_of_the_machine_end_with_one_message(
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
-    def fail(_: object) -> None:
+    def fail() -> None:
         raise RuntimeError("shapes do not match")
 
     monkeypatch.setattr(cli, "app", fail)
@@ -89,7 +90,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
 def test_warnings_of_ours_read_like_notes_and_others_as_python_writes_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def warn(_: object) -> None:
+    def warn() -> None:
         warnings.warn("a model was damaged", WhatwhereWarning, stacklevel=1)
         warnings.warn("old", DeprecationWarning, stacklevel=1)
 
@@ -100,3 +101,22 @@ def test_warnings_of_ours_read_like_notes_and_others_as_python_writes_them(
     first, *rest = capsys.readouterr().err.splitlines()
     assert first == "a model was damaged"
     assert "DeprecationWarning: old" in rest[0]
+
+
+def test_progress_without_a_terminal_is_a_line_every_half_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    with console.progress() as bar:
+        task = bar.add_task("measuring", total=4)
+        for done in range(4):
+            now[0] += 20
+            bar.update(task, completed=done, description=f"part {done}")
+    assert [line[:10] for line in capsys.readouterr().err.splitlines()] == ["part 1 1/4", "part 3 3/4"]
+
+
+def test_help_answers_without_the_heavy_libraries():
+    code = "import sys; from whatwhere.cli import app; app(['--help'], standalone_mode=False); print(set(sys.modules) & {'torch', 'matplotlib', 'pandas', 'scipy', 'transformers'})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

@@ -1,119 +1,116 @@
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
-from whatwhere.report import reproduction
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.theory import verification
-from whatwhere.theory.check import Check
-from whatwhere.training import presets
-from whatwhere.work.stage import Stage
+from whatwhere.store.manifest import Manifest
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.training.run import Run
+from whatwhere.work import reproduction
+from whatwhere.work.executor import Job
 
 
 def command(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
-
-
-@pytest.fixture
-def in_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check() -> Check:
-        return Check("a claim", 10, 0)
-
-    monkeypatch.setattr(verification, "CHECKS", (check,))
-    monkeypatch.setattr(
-        "whatwhere.studies.claims_face.regressions", lambda *_, **__: []
-    )  # most checks are left out here
-    monkeypatch.setattr(presets, "cores", lambda: 1)  # so all is done in this process, where these changes are
+    return CliRunner().invoke(app, ["reproduce", *words], env={"COLUMNS": "100"})
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("in_small")
-def test_the_whole_paper_in_small_and_again_in_an_instant(tmp_path: Path) -> None:
+def test_the_whole_paper_in_small_and_again_in_an_instant(tmp_path: Path):
     out = tmp_path / "all"
-    result = command("reproduce", "--out", str(out), "--preset", "smoke")
+    result = command("--out", str(out), "--preset", "smoke", "--control", "--workers", "1")
     assert result.exit_code == 0, result.output
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    assert "Letter task above" in result.stdout or "holds" in result.stdout
-    assert (out / "report.html").stat().st_size < 5e6
-    figures = {path.name for path in (out / "figures").iterdir() if path.suffix in (".pdf", ".png")}
-    for name in ("figure-2-dynamics", "figure-3-flow-number", "figure-4-geometry-letter", "figure-5a-discrepancy"):
+    assert "train-letter-control" in result.stdout
+    assert "were not tested" in result.stdout
+    assert (out / "report.html").stat().st_size < 8e6
+    for model in ("number", "letter", "letter-control"):
+        assert Run(out / model).ended
+        for name in (name for name in STUDIES if study_named(name).subject.part == "run"):
+            assert Manifest(out / model / name).record.complete, f"{model} {name}"
+    figures = {path.name for path in (out / "figures").iterdir()}
+    for name in ("figure-2-dynamics", "figure-5b-length"):
         assert {f"{name}.pdf", f"{name}.png"} <= figures
-    with (out / "figures" / "index.csv").open(newline="") as opened:
-        rows = list(csv.DictReader(opened))
-    assert {row["file"] for row in rows} == figures
-    assert all((out / folder).is_dir() for row in rows for folder in row["data_in"].split())
-    with (out / "timing.csv").open(newline="") as opened:
-        timing = {row["stage"]: row for row in csv.DictReader(opened)}
-    assert timing["train-number"]["authors_gpu_seconds"] == "1710"
-    assert float(timing["total"]["seconds"]) > 0
+    assert any(name.startswith("figure-3-flow") and name.endswith("-number.png") for name in figures)
+    timing = pd.read_csv(out / "timing.csv").set_index("job")
+    assert timing.loc["train-number", "authors_gpu_seconds"] == 1710
+    verdicts = pd.read_csv(out / "claims.csv")
+    assert {"holds", "not tested"} <= set(verdicts["verdict"])
 
-    again = json.loads(command("reproduce", "--out", str(out), "--preset", "smoke", "--json").stdout)
-    assert all(stage["kept"] for stage in again["stages"])
-    assert again["total"]["bytes"] == int(timing["total"]["bytes"])
-    assert {claim["verdict"] for claim in again["claims"]} == {"holds", "fails", "not tested"}
-    assert again["no_longer"] == []
+    again = command("--out", str(out), "--preset", "smoke", "--control", "--workers", "1", "--json")
+    result = json.loads(again.stdout)
+    assert "length-letter: up to date" in again.stderr
+    assert "train-letter: up to date" in again.stderr
+    assert len(result["claims"]) == len(verdicts)
 
 
 @pytest.fixture
-def toy_stages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stages that only note that they ran; the second is interrupted the first time."""
+def toy_jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Jobs that only note that they ran; the second is interrupted the first time."""
     ran: list[str] = []
 
-    def stage(name: str) -> Stage:
-        def run(directory: Path, _: object) -> None:
-            ran.append(name)
-            if ran == ["easy", "hard"]:
-                raise KeyboardInterrupt
-            directory.joinpath(f"{name}.csv").write_text("done")
+    def run(progress: object, name: str) -> None:
+        del progress
+        ran.append(name)
+        if ran == ["easy", "hard"]:
+            raise KeyboardInterrupt
 
-        return Stage(name, f"{name} part", (), (f"{name}.csv",), {}, run)
+    def make(*_: object) -> list[Job]:
+        return [Job(name, f"{name} part", run, {"name": name, "directory": "."}) for name in ("easy", "hard")]  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(reproduction, "computing_stages", lambda _: [stage("easy"), stage("hard")])
+    monkeypatch.setattr(reproduction, "jobs_of", make)
     return ran
 
 
-def test_an_interruption_says_how_to_go_on_and_it_does(toy_stages: list[str], tmp_path: Path) -> None:
-    words = ("reproduce", "--out", str(tmp_path), "--only", "easy", "--only", "hard", "--workers", "1")
+def test_an_interruption_says_how_to_go_on_and_it_does(toy_jobs: list[str], tmp_path: Path):
+    words = ("--out", str(tmp_path), "--only", "easy", "--only", "hard", "--workers", "1")
     stopped = command(*words)
     assert stopped.exit_code == 130
-    assert "Stopped; what was done is kept, and the same command goes on." in stopped.stderr
-    assert "easy: easy part ..." in stopped.stderr
-    finished = command(*words)
-    assert finished.exit_code == 0
-    assert toy_stages == ["easy", "hard", "hard"]
-    assert "easy =" in finished.stdout
+    assert "Stopped. What was done is kept; the same command goes on." in stopped.stderr
+    assert "easy: done" in stopped.stderr
+    assert command(*words).exit_code == 0
+    assert toy_jobs == ["easy", "hard", "easy", "hard"]
 
 
-@pytest.mark.usefixtures("toy_stages")
-def test_a_wrong_stage_is_refused(tmp_path: Path) -> None:
-    result = command("reproduce", "--out", str(tmp_path), "--only", "dance")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--workers", "0"), "--workers: expected one or more, got 0"),
+        (("--seeds", "0"), "expected one seed or more, got 0"),
+        (("--from-zoo", "--seeds", "2"), "expected no --seed and --seeds"),
+        (("--only", "dance"), "--only: expected a job or a group of"),
+        (("--preset", "fast"), "expected a preset of"),
+    ],
+)
+def test_impossible_plans_are_refused_and_nothing_is_made(tmp_path: Path, words: Sequence[str], message: str):
+    result = command("--out", str(tmp_path / "out"), *words)
     assert isinstance(result.exception, WhatwhereError)
-    assert "easy, hard, draw-theory" in str(result.exception)
-
-
-def test_impossible_plans_are_refused(tmp_path: Path) -> None:
-    for words, message in (
-        (("--workers", "0"), "one worker or more was expected, and 0 arrived"),
-        (("--seeds", "0"), "one seed or more was expected, and 0 arrived"),
-        (("--from-zoo", "--seeds", "2"), "the shipped models have the seed 0 only, and 2 from 0 on were asked for"),
-    ):
-        result = command("reproduce", "--out", str(tmp_path / "out"), *words)
-        assert isinstance(result.exception, WhatwhereError)
-        assert message in str(result.exception)
+    assert message in str(result.exception)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("toy_stages")
-def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "whatwhere.studies.claims_face.regressions", lambda *_, **__: ["the sky held and is now: fails"]
-    )
-    result = command("reproduce", "--out", str(tmp_path), "--only", "easy", "--workers", "1")
+def test_a_directory_of_another_reproduction_is_refused(toy_jobs: list[str], tmp_path: Path):
+    toy_jobs.append("before")
+    words = ("--out", str(tmp_path), "--only", "easy", "--workers", "1")
+    assert command(*words, "--preset", "smoke").exit_code == 0
+    refused = command(*words, "--preset", "smoke", "--seed", "1")
+    assert isinstance(refused.exception, WhatwhereError)
+    assert "expected seed 1, got 0" in str(refused.exception)
+
+
+def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(
+    toy_jobs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    toy_jobs.append("before")
+    monkeypatch.setattr(reproduction, "_drawing_jobs", lambda *_: [])
+    monkeypatch.setattr(reproduction, "judge_directory", lambda _: [])
+    monkeypatch.setattr("whatwhere.page.write_page", lambda _: tmp_path / "report.html")
+    monkeypatch.setattr(reproduction, "regressions", lambda *_: ["the sky held and is now: fails"])
+    result = command("--out", str(tmp_path), "--workers", "1")
     assert result.exit_code == 1
     assert "the sky held" in result.stderr

@@ -13,9 +13,8 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.store import addresses as remote
 from whatwhere.store.addresses import local, shown
-from whatwhere.store.files import remove_file, watchers
+from whatwhere.store.files import remove_file, watchers, write_text
 from whatwhere.store.mirror import Mirror
-from whatwhere.store.storage import write_text
 from whatwhere.training.run import Run
 
 

@@ -52,7 +52,7 @@ def test_a_failure_at_the_rename_leaves_the_old_file_and_nothing_beside_it(
     write_text(path, "old")
     written: list[str] = []
 
-    def refuse(self: Path, target: Path) -> Path:
+    def refuse(self: Path, _target: Path) -> Path:
         written.append(self.read_text())
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 

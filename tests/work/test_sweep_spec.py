@@ -2,10 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from whatwhere.experiments import sweep_spec
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.work.sweep_spec import Item, Measures, read_sweep
+from whatwhere.training.config import TrainingConfig
+from whatwhere.work import sweep_spec
+from whatwhere.work.sweep_spec import Item, read_sweep
 
 
 def items(tmp_path: Path, text: str, name: str = "sweep.toml") -> list[Item]:
@@ -13,23 +14,29 @@ def items(tmp_path: Path, text: str, name: str = "sweep.toml") -> list[Item]:
     return read_sweep(tmp_path / name)
 
 
+def training(item: Item) -> TrainingConfig:
+    config = item.training
+    assert config is not None
+    return config
+
+
 def test_every_combination_is_an_item_with_a_name_of_its_own(tmp_path: Path):
     made = items(tmp_path, 'preset = "smoke"\ntask = ["number", "letter"]\nseed = [0, 1]\nrope_base = [0, 1e4]\n')
     assert [item.name for item in made] == [
         f"{task}-seed{seed}-rope_base{base}" for task in ("number", "letter") for seed in (0, 1) for base in (0, 10000)
     ]
-    first, last = made[0].training, made[-1].training
+    first, last = training(made[0]), training(made[-1])
     assert (first.task.name, first.seed, first.model.rope_base) == ("number", 0, None)
     assert (last.task.name, last.seed, last.model.rope_base, last.preset) == ("letter", 1, 10000.0, "smoke")
-    assert {item.training.threads for item in made} == {1}
+    assert {training(item).threads for item in made} == {1}
 
 
 def test_grids_stand_side_by_side_on_common_ground(tmp_path: Path):
     text = """
         preset = "smoke"
         seed = [0, 1]
-        [measure]
-        scores = 8
+        [measure.length]
+        inputs = 20
         [[grid]]
         task = "number"
         symbols = [60, 120]
@@ -43,9 +50,9 @@ def test_grids_stand_side_by_side_on_common_ground(tmp_path: Path):
         "number-seed0-symbols60-close1-4", "number-seed0-symbols120-close1-4", "number-seed1-symbols60-close1-4",
         "number-seed1-symbols120-close1-4", "letter-seed0-heads2", "letter-seed1-heads2",
     ]  # fmt: skip
-    assert made[0].training.task.vocab_size == 76
-    assert made[0].training.model.closed_planes == ((1, 2, 3, 4),) * 2
-    assert made[0].measures == Measures(scores=8)
+    assert training(made[0]).task.vocab_size == 76
+    assert training(made[0]).model.closed_planes == ((1, 2, 3, 4),) * 2
+    assert made[0].measures == {"length": {"inputs": 20}}
 
 
 def test_models_are_named_by_themselves_or_by_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -55,7 +62,8 @@ def test_models_are_named_by_themselves_or_by_a_pattern(tmp_path: Path, monkeypa
     made = items(tmp_path, 'models = ["number", "runs/*", "s3://bucket/run"]')
     assert [item.settings["model"] for item in made] == ["number", "runs/a", "runs/b", "s3://bucket/run"]
     assert [item.name for item in made] == ["number", "runs_a", "runs_b", "s3_bucket_run"]
-    assert {item.kind for item in made} == {"model"}
+    assert {item.training for item in made} == {None}
+    assert made[0].measures == {"heads": {}}
     absolute = items(tmp_path, f'models = ["{tmp_path}/runs/*"]')
     assert [item.settings["model"] for item in absolute] == [f"{tmp_path}/runs/a", f"{tmp_path}/runs/b"]
 
@@ -70,7 +78,7 @@ def test_what_is_the_machines_does_not_make_another_item(tmp_path: Path):
     made = [
         items(tmp_path, f'task = "letter"\npreset = "smoke"\nprecision = "{p}"')[0] for p in ("float32", "bfloat16")
     ]
-    assert made[0].training.decisive() == made[1].training.decisive()
+    assert training(made[0]).decisive() == training(made[1]).decisive()
     assert made[0].decisive() != made[1].decisive()  # asked for by name, it does
 
 
@@ -83,24 +91,24 @@ TWICE = 'task = "number"\n[[grid]]\nlr = 0.1\n[[grid]]\nlr = 0.10000001'
         ("", "asks for nothing: give it a task"),
         ("task = ", "is not valid TOML"),
         ('seed = [0]\npreset = "smoke"', "lacks the task"),
-        ('task = "number"\ncolour = 1', "has the unknown entry 'colour'"),
-        ('task = "number"\nseed = []', "seed in .* should be a value or a list of values"),
-        ('task = "number"\nseed = ["x"]', "the item number-seedx of .* is impossible: seed of the item"),
-        ('task = "number"\nheads = [3]', "the item number-heads3 of .* is impossible: d_model"),
-        ('task = ["number", "letter"]\nsymbols = [60]', "the item letter-symbols60 of .* 'symbols' is none"),
+        ('task = "number"\ncolour = 1', "unknown entry 'colour'"),
+        ('task = "number"\nseed = []', "seed in .* expected a value or a list of values"),
+        ('task = "number"\nseed = ["x"]', "number-seedx of .* is impossible: the item, seed: expected a valid integer"),
+        ('task = "number"\nheads = [3]', "the item number-heads3 of .* is impossible: expected d_model"),
+        ('task = ["number", "letter"]\nsymbols = [60]', "the item letter-symbols60 of .* got 'symbols'"),
         ('task = "colour"', "the item colour of .* is impossible"),
-        ('task = "number"\nclose = "a"', "planes are named by their IDs from 1, such as 1-8,20, and 'a' arrived"),
-        ('task = "number"\nclose = "5-2"', "planes are named by their IDs"),
+        ('task = "number"\nclose = "a"', "expected planes by their IDs from 1, such as 1-8,20, got 'a'"),
+        ('task = "number"\nclose = "5-2"', "expected planes by their IDs"),
         ('task = "number"\n[[grid]]\nseed = 1\n[[grid]]\nseed = 1\nheads = 1\n[grid2]', "unknown entry 'grid2'"),
         ('grid = 3\ntask = "number"', r"headed \[\[grid\]\]"),
-        ('task = "number"\n[measure]\nspeed = 3', "unknown field 'speed'"),
-        ('task = "number"\n[measure]\nscores = -1', "must be 0 or more"),
-        ('task = "number"\n[measure]\nlength = 3', "at least 16 inputs"),
-        ("models = 3", "models in .* should be a list of names and paths"),
+        ('task = "number"\n[measure]\nspeed = 3', r"expected a table \[measure.STUDY\] for each study"),
+        ('task = "number"\n[measure.speed]', "expected a study of dynamics"),
+        ('task = "number"\n[measure.length]\ncolour = 1', "study 'length': expected a setting of"),
+        ("models = 3", "models in .*: expected a list of names and paths"),
         ('models = ["nowhere/at/all"]', "there is nothing of that name or at that path"),
         ('models = ["nowhere/*"]', "there are none"),
         (TWICE, "two different items of the name 'number-lr0.1'"),
-        ('task = "number"\nseed = [0, 1, 2]\nbatch = [1, 2, 3, 4]', "more than 10 items; split it"),
+        ('task = "number"\nseed = [0, 1, 2]\nbatch = [1, 2, 3, 4]', "expected at most 10 items, got 12; split it"),
     ],
 )  # fmt: skip
 def test_a_specification_with_a_mistake_is_refused_as_a_whole(
@@ -118,5 +126,5 @@ def test_json_of_another_kind_is_refused(tmp_path: Path, text: str, message: str
 
 
 def test_a_specification_that_is_not_there_is_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match="the specification of the sweep was expected at"):
+    with pytest.raises(WhatwhereError, match="expected the specification of the sweep at"):
         read_sweep(tmp_path / "nowhere.toml")

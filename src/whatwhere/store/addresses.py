@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whatwhere.store.files import watchers
-from whatwhere.store.mirror import OBJECT_STORES, Mirror, Say, is_result
+from whatwhere.store.mirror import OBJECT_STORES, Mirror, Note, is_result
 
 __all__ = ["is_stored", "local", "send_rest", "shown"]
 
@@ -23,12 +23,12 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: one is
 _mirrors: list[Mirror] = []
 
 
-def local(place: str, say: Say = lambda _: None, only: Sequence[str] = ()) -> str:
+def local(place: str, note: Note = lambda _: None, only: Sequence[str] = ()) -> str:
     """The local path that stands for an address, which is fetched and kept in step from now on.
 
     Args:
         place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) stands for itself.
-        say: told what is fetched or sent.
+        note: told what is fetched or sent.
         only: patterns of the files that are needed, where not all are.
 
     Raises:
@@ -39,7 +39,7 @@ def local(place: str, say: Say = lambda _: None, only: Sequence[str] = ()) -> st
     mirror = Mirror.of(place)
     if any(mirror.directory.is_relative_to(known.directory) for known in _mirrors):
         return str(mirror.directory)
-    mirror.meet(say, only)
+    mirror.synchronise(note, only)
     _mirrors.append(mirror)
     if _changed not in watchers:
         watchers.append(_changed)

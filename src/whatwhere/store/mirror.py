@@ -25,7 +25,7 @@ OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", 
 """Where a copy is whole or nothing without a rename."""
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
 """What names the version of a remote file, best first; the size goes with it."""
-Say = Callable[[str], None]
+Note = Callable[[str], None]
 
 
 def is_result(path: Path) -> bool:
@@ -55,14 +55,14 @@ class Mirror:
         scheme, _, rest = url.partition("://")
         parts = [part for part in rest.split("/") if part]
         if not parts or any(part in (".", "..") or part.startswith("~") for part in parts):
-            raise WhatwhereError(f"an address such as s3://bucket/prefix was expected, and {url!r} arrived.")
+            raise WhatwhereError(f"expected an address such as s3://bucket/prefix, got {url!r}.")
         home = cache_directory("remote")
         files = _file_system(scheme.lower(), url)
         root = str(files._strip_protocol(f"{scheme}://{'/' * rest.startswith('/')}{'/'.join(parts)}"))
         below = Path(scheme.lower(), *parts)
         return cls(f"{scheme}://{root}", files, root, home / "files" / below, home / "records" / below)
 
-    def meet(self, say: Say, only: Sequence[str] = ()) -> None:
+    def synchronise(self, note: Note, only: Sequence[str] = ()) -> None:
         """Brings both sides in step, by the rules above."""
         there, here = self._there(), self._here()
         fetched, sent, gone = [], [], []
@@ -79,10 +79,10 @@ class Mirror:
             elif name not in there:
                 gone.append(name)
         if fetched:
-            say(f"Fetching {len(fetched)} files from {self.url} ...")
+            note(f"Fetching {len(fetched)} files from {self.url} ...")
             self._fetch(fetched, there)
         if sent:
-            say(f"Sending {len(sent)} files that were not yet at {self.url} ...")
+            note(f"Sending {len(sent)} files that were not yet at {self.url} ...")
         for name in sent:
             self.follow(self.directory / name)
         for name in gone:

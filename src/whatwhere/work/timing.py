@@ -40,7 +40,7 @@ class Timing:
 def timings(jobs: Sequence[Job], elapsed: float) -> list[Timing]:
     """A row for each job that trained or measured, the total, and the time that passed."""
     rows = [_timing(job) for job in jobs if job.group not in ("figures", "zoo")]
-    seconds, size = sum(row.seconds for row in rows), sum(row.bytes for row in rows)
+    seconds, size = sum(row.seconds for row in rows if row.seconds == row.seconds), sum(row.bytes for row in rows)
     theirs = sum(GPU.values()), sum(CPU.values()), STORED
     return [*rows, Timing(SUMS[0], seconds, size, *theirs), Timing(SUMS[1], elapsed, size, *theirs)]
 

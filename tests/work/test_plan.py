@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.work.plan import Plan, choose, jobs_of
+
+
+def test_every_job_comes_after_what_it_needs_and_has_a_place_of_its_own(tmp_path: Path):
+    jobs = jobs_of(Plan(seeds=2), tmp_path)
+    done: set[str] = set()
+    for job in jobs:
+        assert set(job.needs) <= done
+        done.add(job.name)
+    assert len({(job.arguments["directory"]) for job in jobs}) == len(jobs)
+    of_runs = [name for name in STUDIES if study_named(name).subject.part == "run"]
+    assert {f"{name}-{task}" for name in ("train", *of_runs) for task in ("number", "letter")} < done
+
+
+def test_further_seeds_have_places_and_names_of_their_own(tmp_path: Path):
+    jobs = {job.name: job for job in jobs_of(Plan("smoke", seed=3, seeds=2), tmp_path)}
+    assert jobs["train-number"].arguments["config"]["seed"] == 3
+    assert jobs["train-number-4"].arguments["config"]["seed"] == 4
+    assert jobs["length-letter-4"].needs == ("train-letter-4",)
+    assert jobs["length-letter-4"].arguments["directory"] == str(tmp_path / "seeds/4/letter/length")
+
+
+def test_the_control_is_the_letter_task_on_leak_free_data_and_comes_with_preset_paper():
+    paper = {run.label: run.config for run in Plan("paper").runs()}
+    control = paper["letter-control"]
+    assert control is not None
+    assert control.task.to_dict()["generator"] == "decoy"
+    assert [run.label for run in Plan("short").runs()] == ["number", "letter"]
+    assert len(list(Plan("short", control=True).runs())) == 3
+
+
+def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
+    groups = {job.group for job in jobs_of(Plan(from_zoo=True), tmp_path)}
+    assert "zoo" in groups
+    assert "train" not in groups
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"preset": "huge"}, "expected a preset of"),
+        ({"seeds": 0}, "expected one seed or more, got 0"),
+        ({"from_zoo": True, "seed": 1}, "expected no --seed and --seeds"),
+    ],
+)
+def test_impossible_plans_are_refused(settings: dict[str, object], message: str):
+    with pytest.raises(WhatwhereError, match=message):
+        Plan(**settings)  # pyright: ignore[reportArgumentType]
+
+
+def test_jobs_are_chosen_by_name_or_group(tmp_path: Path):
+    jobs = jobs_of(Plan("smoke"), tmp_path)
+    assert [job.name for job in choose(jobs, ["train", "length-number"])] == [
+        "train-number", "train-letter", "length-number",
+    ]  # fmt: skip
+    assert choose(jobs, []) == jobs
+    with pytest.raises(WhatwhereError, match=r"--only: expected a job or a group of .*, got 'trian'"):
+        choose(jobs, ["trian"])
