@@ -75,7 +75,8 @@ def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Pa
     from whatwhere.studies.measuring import measure
 
     opened = study.subject.open(None if source is None else local(source, console.note), step)
-    directory = (opened.home if out is None else out) / study.name
+    kept = out is not None or getattr(settings, "kept", lambda: True)()
+    directory = (opened.home if out is None else out) / study.name if kept else None
     with console.progress() as bar:
         shown = bar.add_task(study.name, total=None)
         try:
@@ -85,7 +86,8 @@ def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Pa
             )  # fmt: skip
         except KeyboardInterrupt:
             bar.stop()
-            console.note(f"Stopped. What was measured is in {directory}; the same command goes on.")
+            if directory is not None:
+                console.note(f"Stopped. What was measured is in {directory}; the same command goes on.")
             raise typer.Exit(console.INTERRUPTED) from None
 
 
@@ -95,18 +97,20 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     from whatwhere.studies.measuring import FIGURES, draw
 
     first = next(iter(results.values()))
-    with console.err.status("drawing"):
-        files = [file for one in results.values() for file in draw({one.name: one}, one.directory / FIGURES)]
-        files += draw(results, first.directory / FIGURES, kind="models")
+    files: list[Path] = []
+    if first.manifest is not None:
+        with console.err.status("drawing"):
+            files = [file for one in results.values() for file in draw({one.name: one}, one.directory / FIGURES)]
+            files += draw(results, first.directory / FIGURES, kind="models")
     if as_json:
         console.print_json({name: _content(one) for name, one in results.items()})
         return
     for one in results.values():
         for block in resolve(study.summary)(one):
             console.out.print(block)
-    console.note(
-        f"Tables: {shown(first.directory)}; {len(files)} files of figures in {shown(first.directory / FIGURES)}"
-    )
+    if first.manifest is not None:
+        drawn = f"; {len(files)} files of figures in {shown(first.directory / FIGURES)}" if files else ""
+        console.note(f"Tables: {shown(first.directory)}{drawn}")
 
 
 def _content(results: Results) -> dict[str, Any]:
@@ -116,4 +120,5 @@ def _content(results: Results) -> dict[str, Any]:
     tables = {
         name: frame.astype(object).where(frame.notna(), None).to_dict("records") for name, frame in results.items()
     }
-    return {"directory": shown(results.directory), "settings": plain(results.settings), "tables": tables}
+    directory = None if results.manifest is None else shown(results.directory)
+    return {"directory": directory, "settings": plain(results.settings), "tables": tables}

@@ -103,7 +103,8 @@ class Study:
     """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``.
 
     If it has a method ``decisive()``, the manifest keeps just what that returns: results do not depend on the rest (how
-    many requests at a time).
+    many requests at a time). If it has a method ``kept()`` that returns False, the command leaves nothing on disk
+    without ``--out``: the answer of a calculator.
     """
     tables: Mapping[str, type]
     """A row type for each table."""

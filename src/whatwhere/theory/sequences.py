@@ -87,7 +87,7 @@ def index_failures(
 def retrieval_failures(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary) -> Bool[np.ndarray, "n seq"]:
     """Where T_Retrieval at theta = 0 with hard attention is wrong on proper inputs: LI tokens that are outvoted.
 
-    An LI query attends equally to all tokens with its left letter, so the commonest of them wins; a draw decides nothing.
+    An LI query attends equally to all tokens with its left letter, so the commonest of them wins; a draw is undecided.
     """
     same_token = tokens[:, :, None] == tokens[:, None, :]  # [n, query, key]
     left = vocabulary.left(tokens)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,6 @@ def test_a_check_that_fails_is_seen(whole: Results) -> None:
         ({"theta": 1.0}, ["needed there: above 18 (the lemma's estimate: 69.6)", "710 tokens"]),
     ],
 )  # fmt: skip
-def test_one_angle_in_words(settings: dict[str, float], lines: list[str]) -> None:
+def test_one_angle_in_words(settings: dict[str, Any], lines: list[str]) -> None:
     text = study("theorems", **settings).summary
     assert all(line in text for line in lines), text

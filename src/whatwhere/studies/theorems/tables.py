@@ -39,6 +39,10 @@ class TheoremsSettings:
                 f"expected inputs from {LEAST_INPUTS} to {MOST_INPUTS:,}, got {self.inputs:,}; choose another number."
             )
 
+    def kept(self) -> bool:
+        """Whether the command keeps the results without ``--out``: one angle is a question, not an experiment."""
+        return self.theta is None
+
 
 @dataclass(frozen=True)
 class CheckRow:
