@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.theory.index_head import index_head
 from whatwhere.trace import forward
-from whatwhere.trace.forward import Changes
+from whatwhere.trace.forward import Changes, LayerwiseModel
 from whatwhere.trace.interventions import (
     Ablate,
     ClosePlanes,
@@ -173,12 +174,12 @@ def written(model: Any, ids: Tensor, layer: int) -> Tensor:
 def with_head(model: Any, ids: Tensor, layer: int, head: int, value: Tensor | float) -> Tensor:
     """Logits of a model in which a head writes something else."""
 
-    def replace(_: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def put(_: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         heads = args[0].unflatten(-1, (4, -1)).clone()
         heads[:, :, head] = value
         return heads.flatten(2), *args[1:]
 
-    hook = projections(model)[layer].register_forward_pre_hook(replace)
+    hook = projections(model)[layer].register_forward_pre_hook(put)
     try:
         return model(ids, use_cache=False).logits
     finally:
@@ -209,7 +210,7 @@ def ours() -> GPTJ:
 
 
 @pytest.mark.parametrize("change", EVERY, ids=repr)
-def test_our_gptj_and_its_transformers_twin_run_and_are_traced_alike(ours: GPTJ, change: Intervention):
+def test_our_gptj_and_its_transformers_twin_agree_in_runs_and_traces(ours: GPTJ, change: Intervention):
     twin = ours.to_hf()
     logits = run(ours, IDS, interventions=[change])
     torch.testing.assert_close(logits, run(twin, IDS, interventions=[change]), rtol=0, atol=1e-4)
@@ -227,6 +228,16 @@ def test_several_changes_work_together_and_in_order(ours: GPTJ):
 def test_layers_that_nothing_changes_keep_the_compiled_path_and_an_empty_change_changes_nothing(ours: GPTJ):
     assert torch.equal(run(ours, IDS), ours(IDS))
     torch.testing.assert_close(run(ours, IDS, interventions=[ScaleLogits(1.0)]), ours(IDS), rtol=0, atol=1e-5)
+
+
+def test_changes_that_the_tables_of_the_compiled_path_hold_are_those_of_the_plain_path(ours: GPTJ):
+    whole = GPTJ(replace(SMALL, rotary_dim=None)).requires_grad_(False)
+    changes = [ClosePlanes((1, 3), layers=(0, 2)), ScaleAngles((0.5, 2.0, 0.0), layers=(1,)), ScaleLogits(1.5)]
+    some = [ClosePlanes((1, 4)), ScaleAngles(0.3), ScaleLogits(1.5)]
+    for model, given in ((ours, changes[:2]), (whole, some), (ours, changes)):
+        plain = LayerwiseModel.run(OwnModel(model), IDS, interventions=given)
+        torch.testing.assert_close(run(model, IDS, interventions=given), plain, rtol=0, atol=1e-5)
+        assert float((plain - model(IDS)).abs().max()) > 1e-3
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -1,8 +1,12 @@
-"""Our GPT-J as a traceable model. Layers in which nothing changes keep the compiled path."""
+"""Our GPT-J as a traceable model.
+
+Layers in which nothing changes keep the compiled path. So do runs in which only the rotation and the scale of whole
+layers change: these stand in the tables of cosines and sines that the compiled path is given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +17,7 @@ from torch.nn import functional
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ, Block
 from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
 from whatwhere.trace.layer import LayerTrace, Tokens
 
 
@@ -21,13 +26,46 @@ class OwnModel(LayerwiseModel):
 
     Args:
         model: trained, or with weights of any kind.
+        tabled: interventions that its tables of cosines and sines hold.
     """
 
     name = "GPT-J"
 
-    def __init__(self, model: GPTJ) -> None:
-        self.model = model
+    def __init__(self, model: GPTJ, tabled: Sequence[Intervention] = ()) -> None:
+        self.model, self.tabled = model, tabled
         self.depth, self.heads = model.config.layers, model.config.heads
+
+    def run(
+        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
+    ) -> Float[Tensor, "batch seq vocab"]:
+        """See :class:`LayerwiseModel`."""
+        if not interventions or not all(self._fits_tables(change) for change in interventions):
+            return super().run(tokens, interventions=interventions)
+        for change in interventions:
+            change.check(self.depth, self.heads)
+        return OwnModel(self.model, interventions).run(tokens)
+
+    def _fits_tables(self, change: Intervention) -> bool:
+        """Coordinates that never turn are in no table, and heads share theirs."""
+        if isinstance(change, ScaleLogits):
+            return self.model.config.rotated == self.model.config.d_head
+        return isinstance(change, ScaleAngles | ClosePlanes) and change.heads is None
+
+    def _turns(self, index: int, seq: int) -> tuple[Float[Tensor, "2 seq plane"], Float[Tensor, "2 seq plane"]]:
+        """By what queries and keys of a layer turn, with the interventions that tables hold."""
+        changes = [change for change in self.tabled if change.changes(index)]
+        if not changes:
+            return self.model.turns_of(index, seq)
+        one, start = torch.ones(1, 1, 1, self.model.config.d_head), torch.zeros(1, dtype=torch.long)
+        layer = LayerTrace(
+            index, one, one, self.model.rotation_of(index), 1.0, start, torch.ones(1, 1, dtype=torch.bool)
+        )
+        for change in changes:
+            layer = change.attend(layer, start[0])
+        gate = layer.rotation.planes(layer.queries)[0, 0, 0, :, 0] * layer.scale  # [plane]
+        angles = torch.arange(seq, dtype=torch.float64)[:, None] * layer.rotation.frequencies  # [seq, plane]
+        turns = torch.stack([angles.cos(), angles.sin()]).to(self.model.turns(seq))
+        return turns * gate.to(turns) * self.model.gates[index], turns
 
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
         """See :class:`LayerwiseModel`; there is no padding here."""
@@ -39,7 +77,7 @@ class OwnModel(LayerwiseModel):
         x = self.model.embedding(inputs.ids)  # [batch, seq, d_model]
         for index, block in enumerate(self.model.layers()):
             edit = visit(self._call(index, block, x)) if index in layers else None
-            x = block(x, *self.model.turns_of(index, seq), edit=edit)
+            x = block(x, *self._turns(index, seq), edit=edit)
         return self.model.head(self.model.norm(x))
 
     def _call(self, index: int, block: Block, x: Float[Tensor, "batch seq d_model"]) -> AttentionCall:
