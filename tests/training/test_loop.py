@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model import dropout, fused
+from whatwhere.model import dropout
+from whatwhere.model.kernel import fused
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import Kernels, kernels
