@@ -18,6 +18,7 @@ request, a sample of them, drawn exactly by weight, whose mean has Hoeffding's e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -57,6 +58,7 @@ def important_keys(weighting: Factors, epsilon: float = EPSILON) -> Bool[Tensor,
 
 def long_scores(
     layer: LayerTrace,
+    logits: Float[Tensor, "row query key"],
     weightings: Sequence[Factors],
     samples: int | None = None,
     generator: torch.Generator | None = None,
@@ -65,22 +67,30 @@ def long_scores(
 
     Args:
         layer: of uniform inputs, in float64; a row is one head on one input.
+        logits: of its queries.
         weightings: of swaps.
         samples: where all swaps of a query would be needed, draw so many of them instead.
         generator: of the draws.
     """
-    return _LongInputs(layer, weightings, samples, generator).scores()
+    return _LongInputs(layer, logits, weightings, samples, generator).scores()
+
+
+@lru_cache(maxsize=1)  # all layers of a model and all inputs of one length share it
+def _waves(frequencies: tuple[float, ...], places: int) -> Float[Tensor, "wave place"]:
+    """The cosine and the sine of each plane at each place, then 1 for coordinates that do not turn."""
+    angle = torch.tensor(frequencies, dtype=torch.float64)[:, None] * torch.arange(places)  # [plane, place]
+    return torch.cat([angle.cos(), angle.sin(), torch.ones(1, places, dtype=torch.float64)])
 
 
 class _LongInputs:
     def __init__(
         self,
         layer: LayerTrace,
+        logits: Float[Tensor, "row query key"],
         weightings: Sequence[Factors],
         samples: int | None,
         generator: torch.Generator | None,
     ) -> None:
-        logits = layer.logits().flatten(0, 1)
         self.layer, self.logits, self.samples, self.generator = layer, logits, samples, generator
         self.queries, self.keys = turned_queries(layer), layer.keys.flatten(0, 1)
         self.top = torch.stack([weighting.top for weighting in weightings])  # [weighting, row, query, key]
@@ -90,9 +100,7 @@ class _LongInputs:
             self.counted = torch.stack([taking_part(weighting) for weighting in weightings])
             many = (self.chosen == self.counted).all(-1) & (self.counted.sum(-1) > 1)
             self.full = many.any(0)  # [row, query]
-            angle = layer.rotation.frequencies.to(logits)[:, None] * layer.key_positions  # [plane, place]
-            # The cosine and the sine of each plane at each place, then 1 for coordinates that do not turn.
-            self.waves = torch.cat([angle.cos(), angle.sin(), logits.new_ones(1, logits.shape[-1])])  # [wave, place]
+        self.waves = _waves(tuple(layer.rotation.frequencies.tolist()), logits.shape[-1]).to(logits.device)
 
     def scores(self) -> Float[Tensor, "weighting 2 row query"]:
         """The positional and symbolic score of every query."""

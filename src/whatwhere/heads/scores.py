@@ -93,7 +93,7 @@ def score_weightings(
     ]
 
 
-ScoresOf = Callable[[LayerTrace, Sequence[Factors]], Tensor]
+ScoresOf = Callable[[LayerTrace, Tensor, Sequence[Factors]], Tensor]
 
 
 def _score_layer(
@@ -131,8 +131,9 @@ def _score_part(
     """Positional, symbolic, entropy and attention to itself: of some queries of uniform inputs, in float64."""
     logits = layer.logits()  # [batch, head, query, key]
     facts, attention = attention_facts(layer, logits)
-    weights = swap_factors(logits.flatten(0, 1), attention.flatten(0, 1), weightings, counted)
-    scores = scores_of(layer, weights).unflatten(2, logits.shape[:2])  # [weighting, 2, batch, head, query]
+    rows = logits.flatten(0, 1)
+    weights = swap_factors(rows, attention.flatten(0, 1), weightings, counted)
+    scores = scores_of(layer, rows, weights).unflatten(2, logits.shape[:2])  # [weighting, 2, batch, head, query]
     return torch.cat([scores, facts.expand_as(scores)], 1)
 
 

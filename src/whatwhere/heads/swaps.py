@@ -146,7 +146,9 @@ class ShortInputs:
         theirs = layer.query_positions, counted, layer.rotation.frequencies
         return all(map(torch.equal, (self.places, self.counted, self.frequencies), theirs))
 
-    def scores(self, layer: LayerTrace, weightings: Sequence[Factors]) -> Float[Tensor, "weighting 2 row query"]:
+    def scores(
+        self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
+    ) -> Float[Tensor, "weighting 2 row query"]:
         """The scores of some inputs, in float64; a row is one head on one input."""
         swaps, width = self.swaps, layer.keys.shape[2]
         matrix = layer.squash(self._products(layer)).permute(1, 2, 0).flatten(0, 1)  # [entry * key, row]
@@ -155,7 +157,8 @@ class ShortInputs:
             return matrix.index_select(0, place * width + swaps.key[content])
 
         first, second = swaps.first, swaps.second
-        before = logit(first, first) - logit(second, second)
+        plain = logits[:, swaps.query, swaps.key].T.contiguous()  # [entry, row]: the diagonal of M
+        before = plain.index_select(0, first) - plain.index_select(0, second)
         return weighted_means(before, logit(first, second) - logit(second, first), swaps, weightings)
 
     def _products(self, layer: LayerTrace) -> Float[Tensor, "row entry key"]:
