@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whatwhere.studies.claim import Claim, Finding, sureness
-from whatwhere.studies.geometry.measure import PAPER_IDS, FrequencyRow
-from whatwhere.studies.geometry.planes import KeyAlignment, QueryTurn
-from whatwhere.studies.source import NotTested, Source
+from whatwhere.studies.evidence import Evidence, NotTested, require_learned
+from whatwhere.studies.geometry.tables import (
+    AS_TRAINED,
+    PAPER_IDS,
+    VARIANCE,
+    FrequencyId,
+    GatedAccuracy,
+    KeyAlignment,
+    QueryTurn,
+)
 
 LAYER = 1
 """The layer of Figure 4B."""
-ALIKE = 0.9
+NEAR = 0.9
 """As with purity: 1 is the construction, and 0.9 is near enough."""
 FIRST = range(4)
 """The layers that the paper's number model indexes with: as many as the longest input has hops."""
@@ -20,98 +27,104 @@ AFTER = range(5, 12)
 POINTERS = "pointers"
 
 
-def queries_turn(everything: bool) -> Callable[[Source], Finding]:
+def learned(evidence: Evidence, model: str) -> None:
+    """Refuses a model that has not learned its task, by its accuracy with no plane closed."""
+    rows = evidence.rows("geometry", model, "gating", GatedAccuracy)
+    require_learned(model, [r.accuracy.value for r in rows if r.kind == AS_TRAINED and r.hop is not None])
+
+
+def queries_turn(everything: bool) -> Callable[[Evidence], Finding]:
     """How far the queries of layer 1 agree with the construction, for all integers or those that it serves."""
 
-    def measure(source: Source) -> Finding:
-        source.learned("number")
-        rows = [r for r in source.table("number", "geometry", "queries", QueryTurn) if (r.layer, r.head) == (LAYER, 0)]
-        task = source.config("number").task
-        wanted = f"1-{getattr(task, 'integers', 0) if everything else task.context}"
-        row = next((row for row in rows if row.integers == wanted), None)
+    def measure(evidence: Evidence) -> Finding:
+        learned(evidence, "number")
+        rows = evidence.rows("geometry", "number", "queries", QueryTurn)
+        task = evidence.results("geometry", "number").inputs["task"]
+        wanted = f"1-{task['integers'] if everything else task['context']}"
+        row = next((row for row in rows if (row.layer, row.head, row.integers) == (LAYER, 0, wanted)), None)
         if row is None:
             raise NotTested(f"there is no fit of the queries of layer {LAYER} over the integers {wanted}.")
+        slope = row.slope
         why = (
-            f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {row.slope:.2f} per integer "
-            f"({row.slope_low:.2f} to {row.slope_high:.2f}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
+            f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {slope.value:.2f} per integer "
+            f"({slope.low:.2f} to {slope.high:.2f}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
         )
-        return Finding(row.agreement >= ALIKE, row.agreement, why, None, row.inputs)
+        return Finding(row.agreement >= NEAR, row.agreement, why, None, slope.n)
 
     return measure
 
 
-def keys_aligned(group: str) -> Callable[[Source], Finding]:
+def keys_aligned(group: str) -> Callable[[Evidence], Finding]:
     """How far the keys of layer 1 point the same way in its dominant plane."""
 
-    def measure(source: Source) -> Finding:
-        source.learned("number")
-        rows = {
-            row.keys: row
-            for row in source.table("number", "geometry", "keys", KeyAlignment)
-            if (row.layer, row.head) == (LAYER, 0)
-        }
+    def measure(evidence: Evidence) -> Finding:
+        learned(evidence, "number")
+        table = evidence.rows("geometry", "number", "keys", KeyAlignment)
+        rows = {row.keys: row.alignment for row in table if (row.layer, row.head) == (LAYER, 0)}
         if group not in rows:
             raise NotTested(f"the alignment of keys of layer {LAYER} was not measured.")
-        row = rows[group]
-        told = ", ".join(f"{name} {one.alignment:.3f}" for name, one in rows.items())
-        why = f"Layer {LAYER}, plane {row.plane}: {told} (1 is aligned, 0 cancels)."
-        if group == "all" and row.alignment < ALIKE <= min(rows[name].alignment for name in ("target", POINTERS)):
+        plane = next(row.plane for row in table if (row.layer, row.head) == (LAYER, 0))
+        each = ", ".join(f"{name} {one.value:.3f}" for name, one in rows.items())
+        why = f"Layer {LAYER}, plane {plane}: {each} (1 is aligned, 0 cancels)."
+        one = rows[group]
+        if group == "all" and one.value < NEAR <= min(rows[name].value for name in ("target", POINTERS)):
             why += " Each window has one direction, and the two are opposite: the head looks at one kind of token only."
-        interval = row.low, row.high
-        return Finding(row.alignment >= ALIKE, row.alignment, why + sureness(interval, ALIKE), interval, row.inputs)
+        return Finding(one.value >= NEAR, one.value, why + sureness(one.interval, NEAR), one.interval, one.n)
 
     return measure
 
 
-def frequencies(source: Source, task: str) -> dict[int, FrequencyRow]:
+def frequencies(evidence: Evidence, model: str) -> dict[int, FrequencyId]:
     """The weighted IDs of a model by layer (variance share, first head)."""
-    source.learned(task)
-    rows = source.table(task, "geometry", "table", FrequencyRow)
-    return {row.layer: row for row in rows if row.measure == "variance" and row.head == 0}
+    learned(evidence, model)
+    rows = evidence.rows("geometry", model, "ids", FrequencyId)
+    return {row.layer: row for row in rows if row.measure == VARIANCE and row.head == 0}
 
 
-def faster_than_letter(source: Source) -> Finding:
+def faster_than_letter(evidence: Evidence) -> Finding:
     """By how many IDs the first layers of the number model are below those of the letter model, at least."""
-    number, letter = frequencies(source, "number"), frequencies(source, "letter")
+    number, letter = frequencies(evidence, "number"), frequencies(evidence, "letter")
     _all_there(number, FIRST)
     _all_there(letter, FIRST)
-    layer = min(FIRST, key=lambda at: letter[at].weighted_id - number[at].weighted_id)
-    near, far = number[layer], letter[layer]
+    layer = min(FIRST, key=lambda at: letter[at].weighted_id.value - number[at].weighted_id.value)
+    near, far = number[layer].weighted_id, letter[layer].weighted_id
     interval = far.low - near.high, far.high - near.low
-    told = "; ".join(f"layer {at}: {number[at].weighted_id:.0f} against {letter[at].weighted_id:.0f}" for at in FIRST)
-    value = far.weighted_id - near.weighted_id
-    return Finding(value > 0, value, f"{told}." + sureness(interval, 0), interval, near.inputs)
+    pairs = ((at, number[at].weighted_id.value, letter[at].weighted_id.value) for at in FIRST)
+    each = "; ".join(f"layer {at}: {ours:.0f} against {theirs:.0f}" for at, ours, theirs in pairs)
+    value = far.value - near.value
+    return Finding(value > 0, value, f"{each}." + sureness(interval, 0), interval, near.n)
 
 
-def faster_than_later_layers(source: Source) -> Finding:
+def faster_than_later_layers(evidence: Evidence) -> Finding:
     """The lowest ID of the later layers of the number model, less the highest of its first ones."""
-    rows = frequencies(source, "number")
+    rows = frequencies(evidence, "number")
     _all_there(rows, (*FIRST, *AFTER))
-    first = max((rows[at] for at in FIRST), key=lambda row: row.weighted_id)
-    after = min((rows[at] for at in AFTER), key=lambda row: row.weighted_id)
-    value, interval = after.weighted_id - first.weighted_id, (after.low - first.high, after.high - first.low)
+    at_first = max(FIRST, key=lambda at: rows[at].weighted_id.value)
+    at_after = min(AFTER, key=lambda at: rows[at].weighted_id.value)
+    first, after = rows[at_first].weighted_id, rows[at_after].weighted_id
+    value, interval = after.value - first.value, (after.low - first.high, after.high - first.low)
     why = (
-        f"Layers {FIRST[0]} to {FIRST[-1]} reach ID {first.weighted_id:.1f} at most (layer {first.layer}), layers "
-        f"{AFTER[0]} to {AFTER[-1]} have {after.weighted_id:.1f} at least (layer {after.layer})."
+        f"Layers {FIRST[0]} to {FIRST[-1]} reach ID {first.value:.1f} at most (layer {at_first}), layers "
+        f"{AFTER[0]} to {AFTER[-1]} have {after.value:.1f} at least (layer {at_after})."
     )
-    return Finding(value > 0, value, why + sureness(interval, 0), interval, first.inputs)
+    return Finding(value > 0, value, why + sureness(interval, 0), interval, first.n)
 
 
-def ids_as_in_table(source: Source) -> Finding:
+def ids_as_in_table(evidence: Evidence) -> Finding:
     """The share of layers, of both models, whose rounded ID is that of the paper's table."""
-    same, total, told = 0, 0, []
-    for task, quoted in PAPER_IDS.items():
-        rows = frequencies(source, task)
+    same, inputs, each = [], 0, []
+    for model, quoted in PAPER_IDS.items():
+        rows = frequencies(evidence, model)
         _all_there(rows, range(len(quoted)))
-        ours = [round(rows[at].weighted_id) for at in range(len(quoted))]
-        same, total = same + sum(a == b for a, b in zip(ours, quoted, strict=True)), total + len(quoted)
-        told.append(f"{task} {', '.join(map(str, ours))}")
-    inputs = frequencies(source, "number")[0].inputs
-    return Finding(same == total, same / total, f"Ours: {'; '.join(told)}.", None, inputs)
+        ours = [round(rows[at].weighted_id.value) for at in range(len(quoted))]
+        same += [a == b for a, b in zip(ours, quoted, strict=True)]
+        each.append(f"{model} {', '.join(map(str, ours))}")
+        inputs = rows[0].weighted_id.n
+    return Finding(all(same), sum(same) / len(same), f"Ours: {'; '.join(each)}.", None, inputs)
 
 
-def _all_there(rows: dict[int, FrequencyRow], layers: range | tuple[int, ...]) -> None:
-    missing = [at for at in layers if at not in rows]
+def _all_there(rows: dict[int, FrequencyId], layers: range | tuple[int, ...]) -> None:
+    missing = [at for at in layers if at not in rows or rows[at].weighted_id.value != rows[at].weighted_id.value]
     if missing:
         raise NotTested(f"the paper's models have 12 layers, and layer {missing[0]} is not among the results.")
 
@@ -127,7 +140,7 @@ CLAIMS = (
         "As in the construction, the query of integer i in layer 1 stands i theta before the keys, for every integer.",
         _FIGURE_4,
         "Mean length of unit queries of the integers 1 to 16, each turned forward by i theta, in the dominant plane.",
-        f"at least {ALIKE}; 1 is the construction",
+        f"at least {NEAR}; 1 is the construction",
         queries_turn(True),
     ),
     Claim(
@@ -136,7 +149,7 @@ CLAIMS = (
         "A narrower reading: layer 1 resolves the second hop, whose integers point inside the pre-target window.",
         _FIGURE_4,
         "The same, for the integers 1 to 8.",
-        f"at least {ALIKE}; 1 is the construction",
+        f"at least {NEAR}; 1 is the construction",
         queries_turn(False),
     ),
     Claim(
@@ -145,7 +158,7 @@ CLAIMS = (
         "For attention to depend on position alone all keys must be aligned, and in the trained layer 1 they are.",
         _FIGURE_4,
         "Length of the mean unit key of layer 1 in its dominant plane, over all positions.",
-        f"at least {ALIKE}; 1 is the construction",
+        f"at least {NEAR}; 1 is the construction",
         keys_aligned("all"),
     ),
     Claim(
@@ -154,7 +167,7 @@ CLAIMS = (
         "Our reading: the keys of one window are aligned, here those of pointers, which layer 1 looks at.",
         f"{_FIGURE_4}; see docs/geometry.md",
         "The same, over the positions of the pre-target window.",
-        f"at least {ALIKE}; 1 is the construction",
+        f"at least {NEAR}; 1 is the construction",
         keys_aligned(POINTERS),
     ),
     Claim(

@@ -1,187 +1,125 @@
-"""Geometry and frequency use of a trained model: what Figure 4, the frequency figure and its table are drawn from.
+"""Frequency use, planes and closed bands of a trained model (Sections 3.4 and 3.5).
 
-``DIR/geometry`` then holds
-
-    settings.json      model, task, inputs, seed
-    frequency.csv      the weight of every plane, by layer, head and measure
-    table.csv          weighted ID and dominant plane, by layer, head and measure, with the paper's ID
-    keys.csv           in each head's dominant plane: alignment of the keys
-    queries.csv        there, number task: slope of the queries' angle against the integer, R^2, agreement, aim
-    matching.csv       there, letter task: do queries for a letter point where its keys do
-    vectors.csv        there: mean keys and queries
-    gating.csv         accuracy with planes closed
+A head's *dominant plane* has the largest share of its logits' variance; keys and queries are looked at there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import math
 
+import numpy as np
 import torch
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.frequency import MEASURES, FrequencyUse, frequency_use
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.geometry.frequency_gating import measure_gating
+from whatwhere.studies.geometry.gating import closings, gated_accuracy
 from whatwhere.studies.geometry.planes import Plane
-from whatwhere.studies.length.variations import gating_variations
-from whatwhere.studies.results import Results, fingerprint
+from whatwhere.studies.geometry.tables import (
+    PAPER_IDS,
+    PAPER_PLANES,
+    VARIANCE,
+    FrequencyId,
+    GatedAccuracy,
+    GeometrySettings,
+    PlaneWeight,
+)
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
-from whatwhere.trace.traceable import trace
+from whatwhere.trace.layer import LayerTrace, Trace
+from whatwhere.trace.traceable import traceable
 
-PAPER_IDS = {
-    "number": (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38),
-    "letter": (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40),
-}
-"""The paper's table "Weighted averaged ID's", by layer."""
+UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
 
 
-@dataclass(frozen=True)
-class PlaneWeight:
-    """How much one plane weighs in one head."""
-
-    measure: str
-    layer: int
-    head: int
-    plane: int
-    """The ID, from 1."""
-    frequency: float
-    weight: float
-    low: float
-    high: float
-    inputs: int
-    undefined: int
-
-
-@dataclass(frozen=True)
-class FrequencyRow:
-    """One line of the table of frequencies."""
-
-    measure: str
-    layer: int
-    head: int
-    weighted_id: float
-    """Before rounding."""
-    low: float
-    high: float
-    frequency: float
-    """Of the rounded ID."""
-    dominant: int
-    dominant_weight: float
-    dominant_low: float
-    dominant_high: float
-    paper_id: int
-    """0 where the paper has none."""
-    inputs: int
-    undefined: int
-
-
-def settings_of(model: GPTJ, task: Task, inputs: int, seed: int) -> dict[str, Any]:
-    """What decides every number of the results."""
-    return {"model": fingerprint(model), "task": task.to_dict(), "inputs": inputs, "seed": seed}
-
-
-def steps_of(model: GPTJ, task: Task) -> int:
-    """How often the observer of :func:`measure_geometry` is called."""
-    return len(MEASURES) + model.config.layers + len(gating_variations(model, task.length))
-
-
-def measure_geometry(
-    model: GPTJ,
-    task: Task,
-    directory: Path,
-    *,
-    inputs: int = 512,
-    seed: int = 0,
-    force: bool = False,
-    observer: Callable[[], None] = lambda: None,
-) -> Results:
-    """Measures everything that is not on disk yet.
+def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress: Progress) -> None:
+    """Measures everything that the results do not hold yet.
 
     Args:
         model: what was trained.
-        task: its task.
-        directory: where the results go, in ``geometry``.
-        inputs: sequences, equally many of each hop count.
-        seed: of the sequences and the resampling.
-        force: replace results made with other settings.
-        observer: called after each part, :func:`steps_of` times.
-
-    Raises:
-        WhatwhereError: there are results made with other settings.
+        settings: how many inputs.
+        results: where the tables go.
+        progress: told the layers and the closings of planes that are done.
     """
-    results = Results(directory / "geometry")
-    results.begin(settings_of(model, task, inputs, seed), force=force)
-    batch = task.sample(inputs, seed=seed)
-    if not all(results.has(table) for table in ("table", "frequency", "vectors")):
-        with torch.no_grad():
-            found = trace(model, batch.tokens)
-        uses = []
-        for measure in MEASURES:
-            uses.append(frequency_use(found, measure))
-            observer()
-        weights, table = _tables(uses, task, seed)
-        results.write("table", table)
-        results.write("frequency", weights)
-
-        planes = list(_dominant_planes(model, task, batch, uses[MEASURES.index("variance")], observer))
-        for table, rows in (
-            ("keys", [row for plane in planes for row in plane.alignments()]),
-            ("queries", [row for plane in planes for row in plane.turns()]),
-            ("matching", [row for plane in planes for row in plane.matchings()]),
-            ("vectors", [row for plane in planes for row in plane.vectors()]),
-        ):
-            if rows:
-                results.write(table, rows)
-    if not results.has("gating"):
-        results.write("gating", measure_gating(model, batch, task.length, observer))
-    return results
+    task = model.task
+    assert task is not None, "the subject is a model with a task"
+    batch = task.sample(settings.inputs, seed=settings.seed)
+    changes = closings(model, task.length)
+    depth, total = model.config.layers, model.config.layers + len(changes)
+    if not results.has("vectors"):
+        _measure_planes(model, task, batch, results, lambda done: progress("planes of each layer", done, total))
+    # Rows are written after each closing, so an interrupted sitting loses one of them.
+    gated = results.rows("gating", GatedAccuracy)
+    known = {row.variation for row in gated}
+    for index, closing in enumerate(changes):
+        progress(f"planes closed: {closing.name}", depth + index, total)
+        if closing.name not in known:
+            gated += gated_accuracy(model, batch, closing)
+            results.write("gating", gated)
+    progress("geometry measured", total, total)
 
 
-def _dominant_planes(
-    model: GPTJ, task: Task, batch: Batch, use: FrequencyUse, observer: Callable[[], None]
-) -> Iterator[Plane]:
-    """Each head's keys and queries in the plane with the largest share of its logits' variance."""
-    with torch.no_grad():
-        found = trace(model, batch.tokens, queries=range(task.target, task.length))
-    for index, traced in enumerate(found.layers):
-        for head, plane in enumerate(use.dominant[index]):
-            if plane:
-                yield Plane(task, traced, batch.tokens, head, int(plane))
-        observer()
+@torch.no_grad()
+def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, told) -> None:
+    """Frequency use of every head, and its keys and queries in its dominant plane, layer by layer in one pass."""
+    weights: list[PlaneWeight] = []
+    ids: list[FrequencyId] = []
+    planes: list[Plane] = []
+
+    def look(layer: LayerTrace) -> None:
+        told(layer.layer)
+        last = Trace((layer.of_queries(slice(-1, None)),))
+        for name in MEASURES:
+            use = frequency_use(last, name)
+            more, heads = _tables(use, task, results.settings.seed)
+            weights.extend(more)
+            ids.extend(heads)
+            if name == VARIANCE:
+                planes.extend(
+                    Plane(task, layer, batch.tokens, row.head, row.dominant)
+                    for row in heads
+                    if row.dominant is not None
+                )
+
+    traceable(model).stream(batch.tokens, look, queries=range(task.target, task.length))
+    order = {name: index for index, name in enumerate(MEASURES)}
+    results.write("weights", sorted(weights, key=lambda row: order[row.measure]))
+    results.write("ids", sorted(ids, key=lambda row: order[row.measure]))
+    results.write("keys", [row for plane in planes for row in plane.alignments()])
+    results.write("queries", [row for plane in planes for row in plane.turns()])
+    results.write("matching", [row for plane in planes for row in plane.matchings()])
+    results.write("vectors", [row for plane in planes for row in plane.vectors()])  # last: it tells that all are there
 
 
-def _tables(uses: list[FrequencyUse], task: Task, seed: int) -> tuple[list[PlaneWeight], list[FrequencyRow]]:
-    weights, table = [], []
-    for use in uses:
-        ends, means, ids, dominant = use.intervals(seed), use.weights, use.weighted_id, use.dominant
-        inputs = use.each.shape[1]
-        paper = PAPER_IDS.get(task.name, ()) if len(use.frequencies) == 64 else ()
-        for index, layer in enumerate(use.layers):
-            for head in range(means.shape[1]):
-                at = index, head
-                undefined = int(use.undefined[at])
-                weights += [
-                    PlaneWeight(
-                        use.measure, layer, head, plane + 1, float(use.frequencies[plane]), float(means[*at, plane]),
-                        float(ends.weights_low[*at, plane]), float(ends.weights_high[*at, plane]), inputs, undefined,
-                    )
-                    for plane in range(means.shape[2])
-                ]  # fmt: skip
-                top = int(dominant[at]) - 1
-                known = top >= 0
-                nothing = float("nan")
-                table.append(
-                    FrequencyRow(
-                        use.measure, layer, head, float(ids[at]), float(ends.id_low[at]), float(ends.id_high[at]),
-                        float(use.frequencies[round(float(ids[at])) - 1]) if ids[at] == ids[at] else nothing,
-                        top + 1,
-                        float(means[*at, top]) if known else nothing,
-                        float(ends.weights_low[*at, top]) if known else nothing,
-                        float(ends.weights_high[*at, top]) if known else nothing,
-                        paper[layer] if layer < len(paper) else 0, inputs, undefined,
-                    )
-                )  # fmt: skip
-    return weights, table
+def _tables(use: FrequencyUse, task: Task, seed: int) -> tuple[list[PlaneWeight], list[FrequencyId]]:
+    """The rows of one layer under one measure."""
+    ends, (means,), (mean_ids,), (dominant,) = use.intervals(seed), use.weights, use.weighted_id, use.dominant
+    (layer,), inputs = use.layers, use.each.shape[1]
+    paper = PAPER_IDS.get(task.name, ()) if len(use.frequencies) == PAPER_PLANES else ()
+    weights: list[PlaneWeight] = []
+    ids: list[FrequencyId] = []
+    for head in range(len(means)):
+        undefined = int(use.undefined[0, head])
+        known = inputs - undefined
+        each = [
+            Estimate(*(float(x[head, plane]) for x in (means, ends.weights_low[0], ends.weights_high[0])), n=known)
+            for plane in range(means.shape[1])
+        ]
+        weights += [
+            PlaneWeight(use.measure, layer, head, plane + 1, float(use.frequencies[plane]), weight)
+            for plane, weight in enumerate(each)
+        ]
+        mean_id = Estimate(float(mean_ids[head]), float(ends.id_low[0, head]), float(ends.id_high[0, head]), known)
+        defined = not np.isnan(mean_id.value)
+        top = None if np.isnan(dominant[head]) else int(dominant[head])
+        ids.append(
+            FrequencyId(
+                use.measure, layer, head, mean_id,
+                float(use.frequencies[round(mean_id.value) - 1]) if defined else math.nan,
+                top, UNKNOWN if top is None else each[top - 1],
+                paper[layer] if layer < len(paper) else None, undefined,
+            )
+        )  # fmt: skip
+    return weights, ids

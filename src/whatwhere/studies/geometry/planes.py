@@ -13,89 +13,15 @@ Queries carry what earlier layers wrote, hence means over all queries with the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from whatwhere.heads.estimate import bootstrap_means, percentiles
+from whatwhere.heads.estimate import Estimate, bootstrap_means, percentiles
+from whatwhere.studies.geometry.tables import KeyAlignment, LetterMatching, PlaneVector, QueryTurn
 from whatwhere.tasks.task import Task
 from whatwhere.trace.layer import LayerTrace
 
 RESAMPLES = 500
-
-
-@dataclass(frozen=True)
-class KeyAlignment:
-    """Whether the keys of one head point the same way in one plane."""
-
-    layer: int
-    head: int
-    plane: int
-    """The ID, from 1."""
-    keys: str
-    """``all``, or those of the ``target`` window or of ``pointers``."""
-    alignment: float
-    """Length of the mean unit key: 1 if all point the same way, 0 if they spread evenly or cancel."""
-    low: float
-    high: float
-    inputs: int
-
-
-@dataclass(frozen=True)
-class QueryTurn:
-    """How the queries of the number task turn with their integer in one plane of one head."""
-
-    layer: int
-    head: int
-    plane: int
-    integers: str
-    """Which ones: all, those that may point at a pointer, or those that the query needs to reach the target window."""
-    slope: float
-    """Radians by which the angle grows for each integer."""
-    slope_low: float
-    slope_high: float
-    predicted: float
-    """Minus the plane's frequency: the construction's slope."""
-    r2: float
-    """How straight the unwrapped angles lie on their line."""
-    agreement: float
-    """Length of the mean of unit queries turned forward by ``i g``: 1 if the angles are those of the construction."""
-    aim_target: float
-    """Cosine between that mean and the mean key of the target window: 1 if the head looks for target tokens."""
-    aim_pointers: float
-    """The same for the keys of pointers."""
-    inputs: int
-
-
-@dataclass(frozen=True)
-class LetterMatching:
-    """Whether the queries for a letter point where its keys do, in one plane of one head."""
-
-    layer: int
-    head: int
-    plane: int
-    matching: float
-    """Mean cosine for equal letters less that for different ones, both centred over letters."""
-    low: float
-    high: float
-    inputs: int
-
-
-@dataclass(frozen=True)
-class PlaneVector:
-    """The mean vector of one token's keys or queries in one plane, before rotation."""
-
-    layer: int
-    head: int
-    plane: int
-    role: str
-    """``query`` or ``key``."""
-    name: str
-    x: float
-    y: float
-    count: int
 
 
 class Plane:
@@ -118,10 +44,11 @@ class Plane:
         split = layer.rotation.planes
         self.queries = split(layer.queries[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, query, 2]
         self.keys = split(layer.keys[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, key, 2]
-        self.pointers = task.vocabulary.points(tokens)  # [batch, key]
         vocabulary = task.vocabulary
-        asked, self.query_names = vocabulary.requests(tokens[:, layer.query_positions.cpu().numpy()]), vocabulary.request_names
-        carried, self.key_names = vocabulary.labels(tokens), vocabulary.label_names
+        self.pointers = vocabulary.points(tokens)  # [batch, key]
+        self.query_names, self.key_names = vocabulary.request_names, vocabulary.label_names
+        asked = vocabulary.requests(tokens[:, layer.query_positions.cpu().numpy()])
+        carried = vocabulary.labels(tokens)
         self.by_query = sums(self.queries, asked, len(self.query_names))  # [batch, name, 3]
         self.by_key = sums(self.keys, carried, len(self.key_names))
 
@@ -135,7 +62,7 @@ class Plane:
             drawn = bootstrap_means(totals, resamples=RESAMPLES)
             lengths = np.linalg.norm(means(drawn)[:, 0], axis=-1)
             value = float(np.linalg.norm(means(totals.sum(0))[0]))
-            rows.append(KeyAlignment(*self.place, name, value, *_ends(lengths), len(self.tokens)))
+            rows.append(KeyAlignment(*self.place, name, self._estimate(value, lengths)))
         return rows
 
     def turns(self) -> list[QueryTurn]:
@@ -156,8 +83,8 @@ class Plane:
             aim = unit(forward)
             rows.append(
                 QueryTurn(
-                    *self.place, name, slope, *_ends(slopes), -self.frequency, r2, float(np.linalg.norm(forward)),
-                    float(aim @ target), float(aim @ pointers), len(self.tokens),
+                    *self.place, name, self._estimate(slope, slopes), -self.frequency, r2,
+                    float(np.linalg.norm(forward)), float(aim @ target), float(aim @ pointers),
                 )
             )  # fmt: skip
         return rows
@@ -171,7 +98,7 @@ class Plane:
         letters = len(self.query_names)
         (value,) = letter_matching(means(self.by_query.sum(0))[None], means(self.by_key.sum(0))[None])
         values = letter_matching(drawn[:, :letters], drawn[:, letters:])
-        return [LetterMatching(*self.place, float(value), *_ends(values), len(self.tokens))]
+        return [LetterMatching(*self.place, self._estimate(float(value), values))]
 
     def vectors(self) -> list[PlaneVector]:
         """What Figure 4B shows."""
@@ -183,15 +110,9 @@ class Plane:
                     rows.append(PlaneVector(*self.place, role, name, float(x), float(y), int(count)))
         return rows
 
-
-def clearest_turns(rows: Iterable[QueryTurn]) -> list[QueryTurn]:
-    """Of each head the range of integers that agrees best with the construction; undefined ones are left out."""
-    best: dict[tuple[int, int], QueryTurn] = {}
-    for row in rows:
-        at = row.layer, row.head
-        if row.agreement >= (best[at].agreement if at in best else 0):
-            best[at] = row
-    return [best[at] for at in sorted(best)]
+    def _estimate(self, value: float, drawn: Float[np.ndarray, "resample"]) -> Estimate:
+        low, high = percentiles(drawn)
+        return Estimate(value, float(low), float(high), len(self.tokens))
 
 
 def index_fit(
@@ -244,8 +165,3 @@ def means(totals: Float[np.ndarray, "*any kind 3"]) -> Float[np.ndarray, "*any k
 def unit(vectors: Float[np.ndarray, "*any 2"]) -> Float[np.ndarray, "*any 2"]:
     """Vectors of length 1, a null vector staying null."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-300)
-
-
-def _ends(drawn: Float[np.ndarray, "resample"]) -> tuple[float, float]:
-    low, high = percentiles(drawn)
-    return float(low), float(high)

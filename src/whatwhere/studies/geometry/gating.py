@@ -1,0 +1,64 @@
+"""Which frequencies a task lives on: accuracy when planes are closed (an intervention on Section 3.5's correlation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import answers
+from whatwhere.studies.geometry.bands import bands, sliding_bands
+from whatwhere.studies.geometry.tables import ALONE, AS_TRAINED, CLOSED, SLIDING, GatedAccuracy
+from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.tasks.batch import Batch
+from whatwhere.trace.interventions import ClosePlanes
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Planes that are closed."""
+
+    name: str
+    kind: str
+    planes: tuple[int, ...] = ()
+    """IDs, from 1."""
+    layers: tuple[int, ...] | None = None
+    """Where; None for all layers."""
+
+
+def closings(model: GPTJ, trained: int) -> list[Closing]:
+    """The closings that are measured: each band, all others, each within a third of the layers, sliding ones.
+
+    Args:
+        model: what was trained.
+        trained: tokens of the inputs that it was trained on; it says which planes are fast and which slow.
+    """
+    planes, depth = len(model.rotation.frequencies), model.config.layers
+    named = bands(model, trained)
+    closed = [Closing(f"{band} closed", CLOSED, ids) for band, ids in named.items()]
+    alone = [
+        Closing(f"only {band} open", ALONE, tuple(plane for plane in range(1, planes + 1) if plane not in ids))
+        for band, ids in named.items()
+        if len(ids) < planes
+    ]
+    sliding = [Closing(f"{ids[0]}-{ids[-1]} closed", SLIDING, ids) for ids in sliding_bands(planes)]
+    thirds = [tuple(int(layer) for layer in third) for third in np.array_split(np.arange(depth), 3) if len(third)]
+    by_third = [
+        replace(closing, name=f"{closing.name} in {third[0]}-{third[-1]}", layers=third)
+        for third in thirds
+        for closing in closed
+    ]
+    return [Closing(AS_TRAINED, AS_TRAINED), *closed, *alone, *by_third, *sliding]
+
+
+def gated_accuracy(model: GPTJ, batch: Batch, closing: Closing) -> list[GatedAccuracy]:
+    """Accuracy per hop class with some planes closed."""
+    change = [ClosePlanes(closing.planes, closing.layers)] if closing.planes else []
+    right = answers(model, batch.tokens, change) == batch.answers
+    ends = min(closing.planes, default=None), max(closing.planes, default=None)
+    layers = None if closing.layers is None else f"{closing.layers[0]}-{closing.layers[-1]}"
+    return [
+        GatedAccuracy(closing.name, closing.kind, *ends, len(closing.planes), layers, hop, accuracy)
+        for hop, accuracy in shares_by_hop(right, batch.hops)
+    ]

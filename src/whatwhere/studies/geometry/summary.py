@@ -1,0 +1,128 @@
+"""What a person reads of the study ``geometry`` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.markup import escape
+
+from whatwhere.heads.frequency import MEASURES
+from whatwhere.studies.geometry.tables import (
+    ALONE,
+    SLIDING,
+    VARIANCE,
+    FrequencyId,
+    GatedAccuracy,
+    KeyAlignment,
+    LetterMatching,
+    QueryTurn,
+    clearest_turns,
+)
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Frequencies by head, keys and queries in each dominant plane, and what closing planes does."""
+    return [
+        f"Rotary frequencies of {escape(results.name)}",
+        *_frequencies(results.rows("ids", FrequencyId)),
+        *_planes(results),
+        *_gating(results.rows("gating", GatedAccuracy)),
+    ]
+
+
+def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
+    by_measure = {name: [row for row in rows if row.measure == name] for name in MEASURES}
+    made = table("layer", "head", "ID", "95 %", "frequency", "paper", "dominant", "share", "W1", "W3")
+    for row, norm, margin in zip(by_measure[VARIANCE], by_measure["norm"], by_measure["margin"], strict=True):
+        ids = row.weighted_id
+        made.add_row(
+            str(row.layer), str(row.head), f"{ids.value:.0f}", f"{ids.low:.1f}-{ids.high:.1f}",
+            f"{row.frequency:.4f}", _or_blank(row.paper_id), _or_blank(row.dominant),
+            f"{row.dominant_weight.value:.2f}", f"{norm.weighted_id.value:.0f}", f"{margin.weighted_id.value:.0f}",
+        )  # fmt: skip
+    note = (
+        "ID: mean frequency ID (1 is the fastest), weighted by each plane's share of the logits' variance (W2). "
+        "W1, W3: weighted by norm and by margin. dominant: the plane with the largest share."
+    )
+    return [made, remark(note)]
+
+
+def _or_blank(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _planes(results: Results) -> list[RenderableType]:
+    keys = {(row.layer, row.head, row.keys): row.alignment for row in results.rows("keys", KeyAlignment)}
+    blocks: list[RenderableType] = []
+    turns = clearest_turns(results.rows("queries", QueryTurn))
+    if turns:
+        made = table(
+            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at",
+            title="\nIndex geometry in the dominant plane",
+        )  # fmt: skip
+        for row in turns:
+            made.add_row(
+                str(row.layer), str(row.plane),
+                *(f"{keys[row.layer, row.head, of].value:.2f}" for of in ("target", "pointers")), row.integers,
+                f"{row.slope.value:.2f}", f"{row.slope.low:.2f} {row.slope.high:.2f}", f"{row.predicted:.2f}",
+                f"{row.r2:.2f}", f"{row.agreement:.2f}", "target" if row.aim_target > row.aim_pointers else "pointers",
+            )  # fmt: skip
+        note = (
+            "target, pointers: alignment of these keys (1: all point the same way). slope: of the query's angle per "
+            "integer; theory: -frequency. agree: 1 if queries turn as in T_Index. Of each layer the range of integers "
+            "that agrees best; the table queries has all."
+        )
+        blocks += [made, remark(note)]
+    matching = results.rows("matching", LetterMatching)
+    if matching:
+        made = table(
+            "layer",
+            "ID",
+            "keys aligned",
+            "queries match keys",
+            "95 %",
+            title="\nRetrieval geometry in the dominant plane",
+        )
+        for row in matching:
+            match = row.matching
+            made.add_row(
+                str(row.layer), str(row.plane), f"{keys[row.layer, row.head, 'all'].value:.2f}", f"{match.value:.2f}",
+                f"{match.low:.2f} {match.high:.2f}",
+            )  # fmt: skip
+        note = "match: cosine between the queries for a letter and its keys, less that for other letters."
+        blocks += [made, remark(note)]
+    return blocks
+
+
+def _gating(rows: Sequence[GatedAccuracy]) -> list[RenderableType]:
+    hops = sorted({row.hop for row in rows if row.hop is not None})
+    made = table(
+        "", "layers", *(f"{hop} hop{'s' * (hop > 1)}" for hop in hops), "mean", "95 %", left=("",),
+        title="\nAccuracy with frequencies closed",
+    )  # fmt: skip
+    for name in dict.fromkeys(row.variation for row in rows if row.kind != SLIDING):
+        here = {row.hop: row for row in rows if row.variation == name}
+        mean = here[None]
+        closed = f" ({mean.first}-{mean.last})" if mean.first is not None and mean.kind != ALONE else ""
+        share = mean.accuracy
+        made.add_row(
+            name.split(" in ")[0] + closed, mean.layers or "all", *(f"{here[hop].accuracy.value:.2f}" for hop in hops),
+            f"{share.value:.3f}", f"{share.low:.3f}-{share.high:.3f}",
+        )  # fmt: skip
+    note = (
+        "In brackets: the closed IDs. fast: a whole turn or more within the training length; slow: below 1/20 of one."
+    )
+    blocks: list[RenderableType] = [made, remark(note)]
+    sliding = [row for row in rows if row.kind == SLIDING and row.hop is None]
+    if sliding:
+        worst = min(sliding, key=lambda row: row.accuracy.value)
+        share = worst.accuracy
+        blocks.append(
+            f"Closing {worst.closed} neighbouring IDs in all layers leaves accuracy at {share.value:.3f} "
+            f"({share.low:.3f}-{share.high:.3f}, {share.n} inputs) or above; "
+            f"it is lowest for {worst.first}-{worst.last}."
+        )
+    return blocks

@@ -1,0 +1,160 @@
+"""Settings and tables of the study ``geometry``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
+
+VARIANCE = "variance"
+"""The measure by which a head's dominant plane is chosen: the share of the logits' variance."""
+AS_TRAINED, CLOSED, ALONE, SLIDING = "as trained", "closed", "alone", "sliding"
+"""Kinds of closing: none, a named band, all other bands, eight neighbouring planes."""
+PAPER_IDS = {
+    "number": (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38),
+    "letter": (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40),
+}
+"""The paper's table "Weighted averaged ID's", by layer."""
+PAPER_PLANES = 64
+FEWEST = 16
+
+
+@dataclass(frozen=True)
+class GeometrySettings:
+    """What is measured."""
+
+    inputs: Annotated[int, "Sequences, equally many of each hop count."] = 256
+    seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
+
+    def __post_init__(self) -> None:
+        if self.inputs < FEWEST:
+            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+
+
+@dataclass(frozen=True)
+class PlaneWeight:
+    """How much one plane weighs in one head."""
+
+    measure: str
+    """``norm``, ``variance`` or ``margin``; see :mod:`whatwhere.heads.frequency`."""
+    layer: int
+    head: int
+    plane: int
+    """The ID, from 1."""
+    frequency: float
+    """Radians per position."""
+    weight: Estimate
+
+
+@dataclass(frozen=True)
+class FrequencyId:
+    """One line of the paper's table of frequencies: one head under one measure."""
+
+    measure: str
+    layer: int
+    head: int
+    weighted_id: Estimate
+    """The mean ID under the weights, before rounding."""
+    frequency: float
+    """Of the rounded ID."""
+    dominant: int | None
+    """The ID with the largest weight."""
+    dominant_weight: Estimate
+    paper_id: int | None
+    """What the paper has for this layer."""
+    undefined: int
+    """Inputs without weights, which are left out."""
+
+
+@dataclass(frozen=True)
+class KeyAlignment:
+    """Whether the keys of one head point the same way in its dominant plane."""
+
+    layer: int
+    head: int
+    plane: int
+    keys: str
+    """``all``, or those of the ``target`` window or of ``pointers``."""
+    alignment: Estimate
+    """Length of the mean unit key: 1 if all point the same way, 0 if they spread evenly or cancel."""
+
+
+@dataclass(frozen=True)
+class QueryTurn:
+    """How the queries of the number task turn with their integer in the dominant plane of one head."""
+
+    layer: int
+    head: int
+    plane: int
+    integers: str
+    """Which ones: all, those that may point at a pointer, or those that the query needs to reach the target window."""
+    slope: Estimate
+    """Radians by which the angle grows for each integer."""
+    predicted: float
+    """Minus the plane's frequency: the construction's slope."""
+    r2: float
+    """How straight the unwrapped angles lie on their line."""
+    agreement: float
+    """Length of the mean of unit queries turned forward by ``i g``: 1 if the angles are those of the construction."""
+    aim_target: float
+    """Cosine between that mean and the mean key of the target window: 1 if the head looks for target tokens."""
+    aim_pointers: float
+    """The same for the keys of pointers."""
+
+
+@dataclass(frozen=True)
+class LetterMatching:
+    """Whether the queries for a letter point where its keys do, in the dominant plane of one head."""
+
+    layer: int
+    head: int
+    plane: int
+    matching: Estimate
+    """Mean cosine for equal letters less that for different ones, both centred over letters."""
+
+
+@dataclass(frozen=True)
+class PlaneVector:
+    """The mean vector of one token's keys or queries in the dominant plane, before rotation."""
+
+    layer: int
+    head: int
+    plane: int
+    role: str
+    """``query`` or ``key``."""
+    name: str
+    x: float
+    y: float
+    count: int
+
+
+@dataclass(frozen=True)
+class GatedAccuracy:
+    """Accuracy of one hop class with some planes closed."""
+
+    variation: str
+    kind: str
+    """``as trained``, ``closed`` (a band), ``alone`` (all other bands closed), ``sliding`` (neighbouring planes)."""
+    first: int | None
+    """The smallest closed ID; none if nothing is closed."""
+    last: int | None
+    closed: int
+    """How many planes are closed."""
+    layers: str | None
+    """Where, such as ``0-3``; none for all layers."""
+    hop: int | None
+    """The hop class; none for the mean over classes."""
+    accuracy: Estimate
+
+
+def clearest_turns(rows: Iterable[QueryTurn]) -> list[QueryTurn]:
+    """Of each head the range of integers that agrees best with the construction; undefined ones are left out."""
+    best: dict[tuple[int, int], QueryTurn] = {}
+    for row in rows:
+        at = row.layer, row.head
+        if row.agreement >= (best[at].agreement if at in best else 0):
+            best[at] = row
+    return [best[at] for at in sorted(best)]
