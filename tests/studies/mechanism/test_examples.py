@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,69 +8,84 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.examples import measure_examples, read_examples
+from whatwhere.studies.mechanism import MECHANISM
+from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, page_data
+from whatwhere.studies.mechanism.tables import Example, MechanismSettings
+from whatwhere.studies.results import Results
 from whatwhere.tasks import LetterTask, NumberTask, Task
+from whatwhere.trace.traceable import trace
+
+TASKS = [NumberTask(), LetterTask(), LetterTask(generator="decoy")]
 
 
-def tiny(task: Task, seed: int = 0) -> GPTJ:
-    return GPTJ(
-        ModelConfig(vocab_size=task.vocab_size, layers=2, heads=2, d_model=32, d_mlp=32, init_std=0.3), seed=seed
-    )
+def measured(model: GPTJ, settings: MechanismSettings) -> Results:
+    assert model.task is not None
+    results = Results(MECHANISM, settings)
+    inputs = choose_inputs(model, model.task, settings)
+    results.write("examples", examples(model, model.task, inputs))
+    attention, contents = attention_of(model, inputs)
+    results.write("attention", attention)
+    results.write("contents", contents)
+    return results
 
 
-@pytest.mark.parametrize("task", [NumberTask(), LetterTask()], ids=["number", "letter"])
-def test_examples_hold_what_the_model_did(tmp_path: Path, task: Task) -> None:
-    model = tiny(task)
-    examples = read_examples(measure_examples(model, task, tmp_path, per_hop=2, seed=3))["examples"]
-    assert [example["hops"] for example in examples] == [1, 2, 3, 4, 1, 2, 3, 4]
-    tokens = np.stack([task.encode(" ".join(example["tokens"])) for example in examples])
-    assert task.decode(task.solve(tokens)).split() == [example["answer"] for example in examples]
-    assert task.decode(model.predict(tokens)).split() == [example["predicted"] for example in examples]
+@pytest.mark.parametrize("task", TASKS, ids=["number", "paper", "decoy"])
+def test_examples_hold_what_the_model_did(task: Task, guesser_of: Callable[[Task], GPTJ]) -> None:
+    model = guesser_of(task)
+    results = measured(model, MechanismSettings(examples=2, seed=3))
+    rows = results.rows("examples", Example)
+    assert [row.hops for row in rows] == [4, 1, 2, 3, 4, 1, 2, 3, 4]
+    tokens = np.stack([task.encode(row.tokens) for row in rows])
+    names = task.vocabulary.names
+    assert [names[answer] for answer in task.solve(tokens)] == [row.answer for row in rows]
+    assert [names[answer] for answer in model.predict(tokens)] == [row.predicted for row in rows]
     with torch.no_grad():
-        attention = model.trace(tokens, queries=range(task.length)).attention().numpy()  # [layer, batch, head, q, k]
-    for i, example in enumerate(examples):
-        assert [example["tokens"][p] for p in example["path"]][-1] == example["answer"]
-        assert len(example["path"]) == example["hops"] + 1
-        for layer, heads in enumerate(example["attention"]):
-            for head, rows in enumerate(heads):
-                assert [len(row) for row in rows] == list(range(1, task.length + 1))
-                for query, row in enumerate(rows):
-                    assert np.allclose(row, attention[layer, i, head, query, : query + 1], atol=6e-4)
+        attention = trace(model, tokens, queries=range(task.length)).attention().numpy()  # [layer, batch, head, q, k]
+    for row in rows:
+        path = [int(position) for position in row.path.split()]
+        assert row.tokens.split()[path[-1]] == row.answer
+        assert (len(path), row.target) == (row.hops + 1, 8)
+    frame = results["attention"]
+    at = (frame["layer"], frame["example"], frame["head"], frame["query"], frame["key"])
+    assert np.allclose(frame["attention"], attention[tuple(column.to_numpy() for column in at)], atol=6e-4)
+    assert len(frame) == 2 * 9 * 2 * 17 * 18 // 2  # no query sees a later key
 
 
-def test_a_swap_can_be_computed_from_the_matrix(tmp_path: Path) -> None:
+def test_a_swap_can_be_computed_from_the_matrix_that_the_page_gets(guesser_of: Callable[[Task], GPTJ]) -> None:
     """At layer 0 the swap of two keys is that of two tokens, so the model itself can be asked."""
     task = NumberTask()
-    model = tiny(task)
-    example = read_examples(measure_examples(model, task, tmp_path))["examples"][0]
+    model = guesser_of(task)
+    example = page_data(measured(model, MechanismSettings(examples=0)))["examples"][0]
     i, j = 2, 11
     tokens = list(example["tokens"])
     tokens[i], tokens[j] = tokens[j], tokens[i]
     with torch.no_grad():
-        asked = (
-            model.trace(task.encode(" ".join(tokens))[None], layers=[0]).attention()[0, 0, :, 0].numpy()
-        )  # [head, k]
+        asked = trace(model, task.encode(" ".join(tokens))[None], layers=[0]).attention()[0, 0, :, 0].numpy()
     for head, matrix in enumerate(np.array(example["content_by_position"][0])):
         logits = matrix.diagonal().copy()
         logits[i], logits[j] = matrix[j, i], matrix[i, j]
         swapped = np.exp(logits - logits.max())
         assert np.allclose(swapped / swapped.sum(), asked[head], atol=2e-3)
+    last = [rows[-1] for rows in example["attention"][1]]  # [head][key]
+    assert [len(rows) for rows in example["attention"][0][0]] == list(range(1, 18))
+    assert np.allclose(np.sum(last, 1), 1, atol=0.01)
 
 
-def test_examples_are_kept_and_replaced_on_request_only(tmp_path: Path) -> None:
-    task = NumberTask()
-    path = measure_examples(tiny(task), task, tmp_path, per_hop=1)
-    before = path.stat().st_mtime_ns
-    assert measure_examples(tiny(task), task, tmp_path, per_hop=1).stat().st_mtime_ns == before
-    with pytest.raises(WhatwhereError, match="results made with seed 0, and 1 was"):
-        measure_examples(tiny(task), task, tmp_path, per_hop=1, seed=1)
-    measure_examples(tiny(task), task, tmp_path, per_hop=1, seed=1, force=True)
-    assert read_examples(path)["settings"]["seed"] == 1
+def test_the_shown_input_is_the_users_or_one_that_the_model_solves(guesser: GPTJ) -> None:
+    task = guesser.task
+    assert task is not None
 
+    def shown(**settings: object) -> Example:
+        chosen = MechanismSettings(examples=0, **settings)  # pyright: ignore[reportArgumentType]
+        (row,) = examples(guesser, task, choose_inputs(guesser, task, chosen))
+        return row
 
-def test_damaged_examples_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "examples.json"
-    path.write_text("{}")
-    with pytest.raises(WhatwhereError, match="should hold 'settings' and 'examples'"):
-        read_examples(path)
+    own = shown(input="a b b 3")
+    assert (own.tokens, own.answer, own.path, own.target) == ("a b b 3", "a", "3 0", 3)
+    drawn = shown(hops=1)
+    assert (drawn.hops, drawn.predicted) == (1, drawn.answer)
+    assert shown().hops == 2
+    with pytest.raises(WhatwhereError, match="got 'b' at its end"):
+        shown(input="a b")
+    with pytest.raises(WhatwhereError, match="got 3"):
+        shown(hops=3)

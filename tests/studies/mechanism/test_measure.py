@@ -1,98 +1,93 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
-from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.measure import choose_input, longer_hops, measure
-from whatwhere.studies.mechanism.readout import Readable
+from whatwhere.studies.measuring import measure, study
+from whatwhere.studies.mechanism import MECHANISM
+from whatwhere.studies.mechanism.measure import longer_chains
+from whatwhere.studies.mechanism.tables import MechanismSettings, Readable
 from whatwhere.studies.results import Results
+from whatwhere.studies.study import no_progress
+from whatwhere.studies.subject import TRAINED
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.task import Task
 
-TABLES = [
-    "ablation", "deliveries", "hops", "layers_used", "moves", "patching", "pointers", "readout", "roles", "verdicts",
-    "windows",
-]  # fmt: skip
 
-
-def guesser(task: Task, seed: int = 0) -> GPTJ:
-    """A small random model that names one of the possible answers, and is often right where there are two of them."""
-    model = GPTJ(ModelConfig(vocab_size=task.vocab_size, layers=2, d_model=16, d_mlp=16, init_std=0.5), seed=seed)
-    with torch.no_grad():
-        model.head.bias.fill_(-100)
-        model.head.bias[torch.as_tensor(task.answer_ids)] = 0
-    model.task = task
-    return model
-
-
-COIN = NumberTask(symbols=2, target=3, context=3, integers=6, max_hops=2)
-
-
-def test_every_table_is_written_and_measured_once(tmp_path: Path) -> None:
-    told: list[str] = []
-
-    def progress(what: str, done: int, total: int) -> None:
-        assert 0 < done <= total
-        told.append(what)
-
-    results, model = Results(tmp_path), guesser(COIN)
-    measure(model, results, inputs=40, progress=progress)
-    assert sorted(path.stem for path in tmp_path.glob("*.csv")) == TABLES
-    assert (tmp_path / "flow.json").is_file()
-    solved = int((model.predict(COIN.sample(40).tokens) == COIN.sample(40).answers).sum())
-    assert 0 < solved < 40
-    counts = {row.hops: row.count for row in results.read("readout", Readable)}
+def test_every_table_is_measured(found: Results, guesser: GPTJ) -> None:
+    assert list(found) == list(MECHANISM.tables)
+    task = guesser.task
+    assert task is not None
+    drawn = task.sample(80)
+    solved = int((guesser.predict(drawn.tokens) == drawn.answers).sum())
+    assert 0 < solved < 80
+    counts = {row.hops: row.share.n for row in found.rows("readout", Readable)}
     assert sum(counts.values()) == solved
-    assert len(set(told)) == 4
+    assert set(found["examples"]["example"]) == {0, 1, 2}
 
+
+def test_an_interrupted_measurement_goes_on_where_it_stopped(tmp_path: Path, guesser: GPTJ, found: Results) -> None:
+    told: list[str] = []
+    tables: list[set[str]] = []
+
+    def stop(what: str, done: int, total: int) -> None:
+        assert 0 <= done <= total
+        told.append(what)
+        tables.append({path.stem for path in tmp_path.glob("mechanism/*.csv")})
+        if what == "patching activations" and len(set(told)) == 5:
+            raise KeyboardInterrupt
+
+    settings = MechanismSettings(inputs=80, examples=1)
+    opened = TRAINED.open(guesser)
+    with pytest.raises(KeyboardInterrupt):
+        measure(MECHANISM, opened, settings, tmp_path / "mechanism", progress=stop)
+    assert "sufficient" in tables[-1]
+    assert "patching" not in tables[-1]
     told.clear()
-    (tmp_path / "hops.csv").unlink()
-    measure(model, results, inputs=40, progress=progress)
-    assert set(told) == {"trying longer chains"}  # the rest was there
+    again = measure(MECHANISM, opened, settings, tmp_path / "mechanism", progress=stop)
+    assert set(told) == {"patching activations", "trying longer chains"}  # the rest was there
+    for name, frame in found.items():  # the same, as if it had not been interrupted
+        assert again[name].round(6).to_csv() == frame.round(6).to_csv()
 
 
-def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        measure(guesser(COIN), Results(tmp_path / name), inputs=40, seed=3)
-    for file in (tmp_path / "a").iterdir():
-        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
-
-
-def test_longer_chains_go_as_far_as_the_vocabulary() -> None:
-    number = longer_hops(guesser(NumberTask()), NumberTask(), 20)
-    letter = longer_hops(guesser(LetterTask()), LetterTask(), 20)
+def test_longer_chains_go_as_far_as_the_vocabulary(guesser_of: Callable[[Task], GPTJ]) -> None:
+    number = longer_chains(guesser_of(NumberTask()), NumberTask(), 20, 0, no_progress)
+    letters = LetterTask(generator="decoy")
+    letter = longer_chains(guesser_of(letters), letters, 20, 0, no_progress)
     assert [row.hops for row in number] == list(range(1, 9))
-    assert {row.trained_up_to for row in number} == {4}
+    assert [row.trained for row in number] == [True] * 4 + [False] * 4
     assert [row.guess for row in letter] == pytest.approx([1 / 3] * 5 + [1 / 2, 1])
-    assert all(row.count == 20 and row.low <= row.accuracy <= row.high for row in [*number, *letter])
+    assert {row.accuracy.n for row in [*number, *letter]} == {20}
 
 
-def test_the_shown_input_is_the_users_or_one_that_the_model_solves() -> None:
-    model = guesser(COIN)
-    own = choose_input(model, "a b b 3", None, 0)
-    assert COIN.decode(own.answers) == "a"
-    drawn = choose_input(model, None, 1, 0)
-    assert drawn.hops.tolist() == [1]
-    assert (model.predict(drawn.tokens) == drawn.answers).all()
-    assert choose_input(model, None, None, 0).hops.tolist() == [2]
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"inputs": 39}, "expected at least 40 inputs, 20 for each hop class, got 39"),
+        ({"inputs": 0}, "expected inputs of 1 or more, got 0"),
+        ({"seed": -1}, "expected seed of 0 or more, got -1"),
+        ({"examples": -1}, "expected examples of 0 or more, got -1"),
+        ({"input": "a b b 3", "hops": 1}, "expected an input to show or its number of hops, got both"),
+        ({"input": "a b"}, "got 'b' at its end"),
+        ({"layers": 2}, "expected a setting of inputs, seed, input, hops, examples, got 'layers'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_and_leaves_no_table(
+    settings: dict, message: str, guesser: GPTJ, tmp_path: Path
+) -> None:
+    with pytest.raises(WhatwhereError, match=message):
+        study("mechanism", guesser, out=tmp_path, **settings)
+    assert not list(tmp_path.rglob("*.csv"))
 
 
-def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
-    nameless = guesser(COIN)
-    nameless.task = None
-    with pytest.raises(WhatwhereError, match="does not say which task"):
-        measure(nameless, Results(tmp_path), inputs=40)
-    with pytest.raises(WhatwhereError, match="at least 40 inputs were expected, 20 for each hop class, and 19 arrived"):
-        measure(guesser(COIN), Results(tmp_path), inputs=19)
-    hopeless = guesser(NumberTask())
+def test_a_model_that_solves_nothing_is_refused(guesser_of: Callable[[Task], GPTJ]) -> None:
+    hopeless = guesser_of(NumberTask())
     with torch.no_grad():
         hopeless.head.bias[-1] = 1000  # always the last integer
-    with pytest.raises(WhatwhereError, match="solves none of 80 inputs"):
-        measure(hopeless, Results(tmp_path), inputs=80)
-    assert np.all([path.name == "flow.json" for path in tmp_path.iterdir()])
+    with pytest.raises(WhatwhereError, match="got one that solves none of 80; train it further"):
+        study("mechanism", hopeless, inputs=80, examples=0)

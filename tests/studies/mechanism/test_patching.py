@@ -8,7 +8,7 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.patching import count_flips, patch
+from whatwhere.studies.mechanism.patching import answers_from, count_flips, patch, record
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch
@@ -23,13 +23,14 @@ def model() -> GPTJ:
 
 @pytest.fixture(scope="module")
 def pairs(model: GPTJ) -> tuple[Batch, Batch]:
-    """Pairs that differ in the last pointer, with what the model says on them as the answers."""
+    """Pairs that differ in the last pointer, with what the model answers as the answers."""
     plain, changed = change_one_hop(TASK, TASK.sample(300, hops=2, seed=0), hop=2)
-    said = model.predict(plain.tokens), model.predict(changed.tokens)
-    differ = said[0] != said[1]
+    answered = model.predict(plain.tokens), model.predict(changed.tokens)
+    differ = answered[0] != answered[1]
     assert differ.sum() > 10
     plain, changed = (
-        replace(batch, answers=answers.astype(np.int32)) for batch, answers in zip((plain, changed), said, strict=True)
+        replace(batch, answers=answers.astype(np.int32))
+        for batch, answers in zip((plain, changed), answered, strict=True)
     )
     return plain[differ], changed[differ]
 
@@ -67,6 +68,32 @@ def test_patched_heads_are_an_edit_of_the_forward_pass(model: GPTJ, pairs: tuple
 
 def test_pairs_that_the_model_does_not_solve_are_left_out_and_nothing_left_is_undefined(model: GPTJ) -> None:
     rows = patch(model, TASK, pairs=5)
-    assert {(row.kind, row.layer) for row in rows} == {(kind, layer) for kind in ("state", "heads") for layer in (0, 1)}
+    assert {(row.what, row.layer) for row in rows} == {(kind, layer) for kind in ("state", "heads") for layer in (0, 1)}
     assert [row.changed_hop for row in rows].count(4) == 2 * 2 * 4
-    assert all(row.count == 0 and np.isnan(row.share) and row.same_hops == 0 for row in rows)
+    assert all(row.share.n == 0 and np.isnan(row.share.value) and row.same_hops == 0 for row in rows)
+
+
+def test_going_on_from_any_layer_gives_the_models_own_answers(model: GPTJ) -> None:
+    tokens = TASK.sample(30, seed=0).tokens
+    states, written = record(model, tokens)
+    assert written.shape == (2, 30, 17, 1, 32)
+    for layer in range(3):
+        assert (answers_from(model, states[layer], layer) == model.predict(tokens)).all()
+
+
+def test_going_on_with_an_edit_is_running_all_of_it_with_the_edit(model: GPTJ) -> None:
+    tokens = TASK.sample(30, seed=0).tokens
+    states, _ = record(model, tokens)
+
+    def edit(written: torch.Tensor) -> torch.Tensor:
+        return -3 * written
+
+    changed = 0
+    for layer in range(2):
+        with torch.no_grad():
+            *_, end = model.residuals(torch.as_tensor(tokens).long(), edits={layer: edit})
+            wanted = model.head(model.norm(end[:, -1])).argmax(-1).numpy()
+        got = answers_from(model, states[layer], layer, edit)
+        assert (got == wanted).all()
+        changed += int((got != model.predict(tokens)).sum())
+    assert changed > 0

@@ -79,7 +79,10 @@ def attention_of(model: GPTJ, inputs: Sequence[Batch]) -> tuple[list[Attention],
             if key <= query
         ]
         matrices = _rounded(torch.stack([layer.double().content_by_position(-1)[0] for layer in found.layers]))
-        contents += [Content(number, *at, float(logit)) for at, logit in np.ndenumerate(matrices)]
+        contents += [
+            Content(number, layer, head, content, position, float(logit))
+            for (layer, head, content, position), logit in np.ndenumerate(matrices)
+        ]
     return attention, contents
 
 

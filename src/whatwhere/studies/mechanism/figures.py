@@ -70,7 +70,7 @@ def draw_needs(results: Mapping[str, Results]) -> Figure:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=size, width_ratios=(1, 1.3))
     title = f"What the {task} model needs ({one.settings.inputs} inputs)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
-    title, after = "accuracy, heads ablated together", lambda row: row.after.value
+    title, after = "accuracy with these heads ablated", lambda row: row.after.value
     _heat(left, groups, lambda r: f"hops {r.hops}", lambda r: r.group, title, TASK[task], after)
     left.set_ylabel("")
     _draw_elimination(right, one.rows("elimination", Elimination), one.rows("sufficient", SufficientSet))

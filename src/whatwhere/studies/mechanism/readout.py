@@ -89,7 +89,11 @@ def layers_used(seen: Observation, batch: Batch, seed: int = 0) -> list[LayersUs
         of_class = depths[batch.hops == hops]
         known = of_class[of_class <= seen.layers]
         never = len(of_class) - len(known)
-        rows.append(LayersUsed(hops, mean(known, seed=seed), doubling_layers(hops), _share(known < hops), never))
+        rows.append(
+            LayersUsed(
+                hops, mean(known.astype(np.float64), seed=seed), doubling_layers(hops), _share(known < hops), never
+            )
+        )
     return rows
 
 

@@ -59,7 +59,7 @@ def sufficient_sets(
             for heads, gone, right, elsewhere in zip(removed, ablated, *rights, strict=True)
         ]
         whole = of_class[0].held_out
-        last = max(at for at, step in enumerate(of_class) if step.held_out.value >= KEEP * whole.value)
+        last = max(at for at, step in enumerate(of_class) if _keeps(step, of_class[0]))
         kept = [head for head in ablation.heads if head not in ablated[last]]
         accuracies = of_class[last].accuracy, of_class[last].held_out, whole
         sets.append(SufficientSet(hops, len(kept), len(ablation.heads), write_heads(kept), *accuracies))
@@ -69,7 +69,7 @@ def sufficient_sets(
 
 
 def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
-    """The heads that each step of the search ablates, in order."""
+    """The heads that each step of the search ablates, in order. The last step is one too many: it shows the cost."""
     kept, removed = list(ablation.heads), []
     ((whole, _),) = _quality(ablation, batch, [[]], [])
     candidates = list(kept)
@@ -80,9 +80,12 @@ def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
         )
         spare = [head for head in candidates if quality[head][0] >= KEEP * whole]
         spare.sort(key=lambda head: quality[head], reverse=True)
-        if not spare:
-            candidates = kept if len(candidates) < len(kept) else []
+        if not spare and len(candidates) < len(kept):
+            candidates = kept
             continue
+        if not spare:
+            removed.append([max(candidates, key=lambda head: quality[head])])
+            break
         chosen = spare[: max(1, int(AT_A_TIME * len(kept)))]
         if len(chosen) > 1 and _quality(ablation, batch, [chosen], ablated)[0][0] < KEEP * whole:
             chosen = chosen[:1]  # the model can spare each of them, but not all
@@ -90,6 +93,14 @@ def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
         kept = [head for head in kept if head not in chosen]
         candidates = [head for head in spare if head not in chosen] or kept
     return removed
+
+
+def _keeps(step: Elimination, first: Elimination) -> bool:
+    """Whether a step leaves enough, on the inputs of the search and on the others."""
+    return all(
+        now.value >= KEEP * whole.value
+        for now, whole in ((step.accuracy, first.accuracy), (step.held_out, first.held_out))
+    )
 
 
 def _quality(

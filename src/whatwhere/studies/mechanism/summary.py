@@ -143,8 +143,8 @@ def _ablation(rows: Sequence[Ablation]) -> list[RenderableType]:
         made.add_row(f"{head[0]}.{head[1]}", *(f"  {_span(of[*head, hops].after)}" for hops in classes))
     spared = len(heads) - len(needed)
     told = (
-        f"Each of the {'other ' if needed else ''}{spared} heads can be ablated alone: no hop class loses more than "
-        "0.05 (McNemar's exact test, p < 0.001)."
+        f"None of the {'other ' if needed else ''}{spared} heads is needed alone: without it no hop class loses more "
+        "than 0.05 with p < 0.001 (McNemar's exact test)."
     )
     return [made, *([remark(told)] if spared else [])]
 

@@ -249,7 +249,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Elimination:
-    """One step of the search for the fewest heads that suffice for a hop class."""
+    """One step of the search for the fewest heads that suffice for a hop class; the last step is one too many."""
 
     hops: int
     kept: int

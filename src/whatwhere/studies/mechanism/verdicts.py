@@ -24,8 +24,10 @@ def judge(roles: Sequence[Role], deliveries: Sequence[Delivery], ablations: Sequ
         needed_by = [row.hops for row in ablations if (row.layer, row.head) == (layer, head) and row.needed]
         asked = [row for row in roles if (row.layer, row.head, row.queries) == (layer, head, "path")]
         chosen = [row for row in asked if row.distance in serves] or [row for row in asked if row.distance is None]
-        lists = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))
-        verdicts.append(Verdict(layer, head, *_commonest(chosen), *lists, _verdict(expected, needed_by)))
+        role, of_queries = _commonest(chosen)
+        distances, expecting, needing = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))
+        verdict = _verdict(expected, needed_by)
+        verdicts.append(Verdict(layer, head, role, of_queries, distances, expecting, needing, verdict))
     return verdicts
 
 

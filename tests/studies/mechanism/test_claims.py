@@ -1,0 +1,181 @@
+"""Verdicts on tables that were written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whatwhere.heads.estimate import Estimate, share
+from whatwhere.studies.claim import Judged
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.judging import judge
+from whatwhere.studies.mechanism import MECHANISM, tables
+from whatwhere.studies.mechanism.claims import CLAIMS
+from whatwhere.studies.results import Results
+from whatwhere.studies.theorems import THEOREMS
+from whatwhere.studies.theorems.tables import CheckRow
+
+LAYERS = range(12)
+ROLE = {"number": "index", "letter": "retrieval"}
+
+
+def ablation(needed: set[int], before: int = 500) -> list[Any]:
+    return [
+        tables.Ablation(
+            layer, 0, hops, share(before, 500), share(before - 100 * (layer in needed), 500), 0.2, 0.0, layer in needed
+        )
+        for layer in LAYERS
+        for hops in (1, 2, 3, 4)
+    ]
+
+
+def sufficient(*layers: int) -> list[Any]:
+    heads = " ".join(f"{layer}.0" for layer in layers)
+    one = share(500, 500)
+    return [tables.SufficientSet(hops, len(layers), 12, heads, one, one, one) for hops in (1, 2, 3, 4)]
+
+
+def verdicts(role: str, hits: int = 475) -> list[Any]:
+    return [tables.Verdict(layer, 0, role, share(hits, 500), "", "", "", "") for layer in LAYERS]
+
+
+def kinds(symbolic_from: int) -> list[Any]:
+    labels = ("positional", "symbolic")
+    one = share(500, 500)
+    return [tables.Kind(layer, 0, labels[layer >= symbolic_from], one, one) for layer in LAYERS]
+
+
+def layers_used(**changed: float) -> list[Any]:
+    means = {hops: changed.get(f"hops_{hops}", float(hops)) for hops in (1, 2, 3, 4)}
+    return [
+        tables.LayersUsed(h, Estimate(mean, mean - 0.1, mean + 0.1, 500), 1, share(0, 500), 0)
+        for h, mean in means.items()
+    ]
+
+
+class World:
+    """The results of a reproduction as the paper tells it, to be changed table by table."""
+
+    def __init__(self) -> None:
+        self.results: dict[tuple[str, str | None], Results] = {}
+        for model in ROLE:
+            self.results["mechanism", model] = Results(MECHANISM, tables.MechanismSettings(), model)
+            last = (11,) if model == "letter" else ()
+            self.put(model, "ablation", ablation({0, 1, 2, 3, *last}))
+            self.put(model, "sufficient", sufficient(0, 1, 2, 3))
+            self.put(model, "verdicts", verdicts(ROLE[model]))
+            self.put(model, "kinds", kinds(symbolic_from=4))
+            self.put(model, "layers_used", layers_used())
+        self.results["theorems", None] = Results(THEOREMS, None)
+        checks = [CheckRow(f"{task}_decomposition", "it decomposes", 1000, 0, 0, True, "") for task in ROLE]
+        self.results["theorems", None].write("checks", checks)
+
+    def put(self, model: str, table: str, rows: list[Any]) -> None:
+        self.results["mechanism", model].write(table, rows)
+
+    def judged(self) -> dict[str, Judged]:
+        def find(study: str, model: str | None) -> Results:
+            if (study, model) not in self.results:
+                raise NotTested(f"no {study} of {model}", missing=True)
+            return self.results[study, model]
+
+        return {one.claim.id: one for one in judge([Evidence(find)], CLAIMS)}
+
+    def failing(self) -> set[str]:
+        return {name for name, one in self.judged().items() if one.verdict == "fails"}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_in_the_papers_world_every_claim_holds(world: World) -> None:
+    assert {one.verdict for one in world.judged().values()} == {"holds"}
+
+
+def test_shortcuts_are_no_retrieval(world: World) -> None:
+    world.put("letter", "verdicts", verdicts("beyond"))
+    assert world.failing() == {"letter-heads-retrieval"}
+    assert world.judged()["letter-heads-retrieval"].value == pytest.approx(0.05)
+
+
+def test_a_role_below_one_half_is_not_what_a_head_mainly_does(world: World) -> None:
+    world.put("number", "verdicts", verdicts("index", hits=225))
+    assert world.failing() == {"number-heads-index"}
+    assert world.judged()["number-heads-index"].value == pytest.approx(0.45)
+
+
+def test_looking_at_oneself_is_an_ideal_function(world: World) -> None:
+    world.put("number", "verdicts", verdicts("itself"))
+    assert not world.failing()
+
+
+def test_roles_of_heads_that_do_not_work_do_not_matter(world: World) -> None:
+    world.put("letter", "verdicts", [*verdicts("retrieval")[:4], *verdicts("elsewhere")[4:]])
+    assert not world.failing()
+
+
+def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> None:
+    world.put("letter", "layers_used", layers_used(hops_4=3.0))
+    assert world.failing() == {"letter-one-hop-per-layer"}
+    assert world.judged()["letter-one-hop-per-layer"].value == 1
+
+
+def test_answers_that_are_never_read_allow_no_verdict(world: World) -> None:
+    never = Estimate(float("nan"), float("nan"), float("nan"), 0)
+    world.put("letter", "layers_used", [tables.LayersUsed(1, never, 1, never, 500)])
+    one = world.judged()["letter-one-hop-per-layer"]
+    assert (one.verdict, one.why) == (
+        "not tested", "the answers of the letter model can never be read before the end.",
+    )  # fmt: skip
+
+
+def test_positional_heads_behind_the_last_working_one_do_not_propagate_symbolically(world: World) -> None:
+    world.put("number", "kinds", kinds(symbolic_from=8))
+    assert world.failing() == {"reflexive-is-symbolic"}
+    assert world.judged()["reflexive-is-symbolic"].value == pytest.approx(12 / 16)
+
+
+def test_without_layers_behind_the_working_ones_propagation_cannot_be_asked(world: World) -> None:
+    for model in ROLE:
+        world.put(model, "sufficient", sufficient(0, 11))
+    assert "none is left to propagate" in world.judged()["reflexive-is-symbolic"].why
+
+
+def test_a_last_layer_that_nothing_needs_fails_and_is_no_error(world: World) -> None:
+    world.put("letter", "ablation", ablation(set()))
+    assert world.failing() == {"letter-last-layer-needed"}
+    assert world.judged()["letter-last-layer-needed"].value == 0
+
+
+def test_a_shallow_model_has_no_layer_11(world: World) -> None:
+    world.put("letter", "ablation", [row for row in ablation({0}) if row.layer < 6])
+    assert world.judged()["letter-last-layer-needed"].why == "the letter model has no layer 11."
+
+
+def test_a_model_that_needs_no_head_at_all_allows_no_verdict(world: World) -> None:
+    world.put("letter", "sufficient", sufficient())
+    one = world.judged()["letter-heads-retrieval"]
+    assert (one.verdict, one.why) == ("not tested", "the letter model keeps its accuracy without any head.")
+
+
+def test_a_model_that_has_not_learned_allows_no_verdict(world: World) -> None:
+    world.put("number", "ablation", ablation({0}, before=300))
+    judged = world.judged()
+    for claim in ("number-heads-index", "number-one-hop-per-layer", "reflexive-is-symbolic"):
+        assert "the number model has not learned its task" in judged[claim].why
+        assert judged[claim].verdict == "not tested"
+
+
+def test_an_input_that_does_not_decompose_is_a_counterexample(world: World) -> None:
+    checks = [CheckRow(f"{task}_decomposition", "it decomposes", 1000, 1, 0, False, "") for task in ROLE]
+    world.results["theorems", None].write("checks", checks)
+    assert world.failing() == {"number-decomposition", "letter-decomposition"}
+
+
+def test_missing_results_are_named(world: World) -> None:
+    del world.results["mechanism", "letter"]
+    one = world.judged()["letter-heads-retrieval"]
+    assert (one.verdict, one.missing) == ("not tested", True)
