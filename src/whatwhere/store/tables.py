@@ -29,7 +29,7 @@ _MAIN = "value"
 _DTYPES = {int: "int64", float: "float64", bool: "boolean", str: "str"}
 
 
-def columns(kind: type) -> dict[str, type]:
+def columns(kind: type) -> dict[str, Any]:
     """The columns of a row type with their types; optional ones are given as ``T | None``."""
     return {name: hint for name, hint, _ in _columns(kind)}
 
