@@ -48,6 +48,7 @@ MECHANISM = Study(
         Figure("needed-heads", f"{_HERE}.figures:draw_needs", ("groups", "elimination", "sufficient")),
     ),
     claims=f"{_HERE}.claims:CLAIMS",
+    page=f"{_HERE}:part.js",
     page_data=f"{_HERE}.examples:page_data",
     outcomes=f"{_HERE}.summary:outcomes",
     smoke={"inputs": 80, "examples": 1},
