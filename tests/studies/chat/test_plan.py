@@ -99,18 +99,22 @@ def test_longer_windows_cost_more_tokens() -> None:
     assert letter - prompt_tokens(Block("one_hop_letter", 1, 1)) == 2 * 299  # a letter and a digit each
 
 
-def test_model_arguments_are_words_and_values_may_be_json() -> None:
-    text = """x=1 y=z flag=false 'headers={"a b": [1]}' empty="""
+@pytest.mark.parametrize(
+    "text",
+    ["""x=1 y=z flag=false headers={"a":[1]} empty=""",
+     """ {"x": 1, "y": "z", "flag": false, "headers": {"a": [1]}, "empty": ""}"""],
+)  # fmt: skip
+def test_model_arguments_are_words_or_one_json_object(text: str) -> None:
     arguments = make_plan(PERFECT, ChatSettings(model_args=text)).arguments
-    assert arguments == {"x": 1, "y": "z", "flag": False, "headers": {"a b": [1]}, "empty": ""}
+    assert arguments == {"x": 1, "y": "z", "flag": False, "headers": {"a": [1]}, "empty": ""}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("noise", "expected model arguments as KEY=VALUE, such as noise=0.1, got 'noise'"),
-        ("=3", "expected model arguments as KEY=VALUE"),
-        ("a='b", "expected model arguments with closed quotes"),
+        ("=3", "expected model arguments as KEY=VALUE, such as noise=0.1, got '=3'"),
+        ("{'a': 1}", "expected model arguments as KEY=VALUE words or one JSON object, got broken JSON"),
     ],
 )
 def test_what_is_no_model_argument_is_refused(text: str, message: str) -> None:

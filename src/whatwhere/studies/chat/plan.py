@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,21 +99,24 @@ def smallest(task: str) -> int:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """KEY=VALUE words; values that are JSON (numbers, booleans, objects) are read as such."""
-    made: dict[str, Any] = {}
+    """KEY=VALUE words, whose values may be JSON without spaces; or one JSON object."""
+    if text.lstrip().startswith("{"):
+        made = _json(text)
+        if not isinstance(made, dict):
+            raise WhatwhereError("expected model arguments as KEY=VALUE words or one JSON object, got broken JSON.")
+        return made
+    pairs = [word.partition("=") for word in text.split()]
+    bad = next(("".join(pair) for pair in pairs if not all(pair[:2])), None)
+    if bad is not None:
+        raise WhatwhereError(f"expected model arguments as KEY=VALUE, such as noise=0.1, got {bad!r:.80}.")
+    return {name: _json(value) for name, _, value in pairs}
+
+
+def _json(text: str) -> Any:
     try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise WhatwhereError(f"expected model arguments with closed quotes, got {text!r:.80}.") from error
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise WhatwhereError(f"expected model arguments as KEY=VALUE, such as noise=0.1, got {word!r:.80}.")
-        try:
-            made[name] = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            made[name] = value
-    return made
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
 
 
 def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:

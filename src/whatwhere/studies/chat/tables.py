@@ -39,7 +39,7 @@ class ChatSettings:
     tasks: Annotated[str | None, f"With commas, from {', '.join(TOKENS)}; the one-hop tasks by default."] = None
     base_url: Annotated[str | None, "Where the model is served, if not at the provider's own address."] = None
     model_args: Annotated[
-        str, "KEY=VALUE for the provider, with spaces between; $NAME is read from the environment."
+        str, "KEY=VALUE words for the provider, or a JSON object; $NAME is an environment variable."
     ] = ""
     reasoning: Annotated[str | None, "Effort to ask for; none where it can be switched off, 'default' leaves it."] = (
         None
