@@ -1,4 +1,4 @@
-"""Claims about the theorems and about chat models, from results written by hand."""
+"""Claims about the theorems, from results written by hand."""
 
 from __future__ import annotations
 
@@ -7,18 +7,6 @@ import math
 import pytest
 
 from whatwhere.store.storage import write_csv
-
-SIZES = (12, 32, 100)
-LETTER, NUMBER = (0.96, 0.99, 0.85), (0.98, 0.45, 0.08)
-"""GPT 5.4 of the paper's table."""
-
-
-def cells(letter: tuple[float, ...] = LETTER, number: tuple[float, ...] = NUMBER) -> list[tuple[str, str, int, float]]:
-    return [
-        ("GPT 5.4", task, size, mean)
-        for task, means in (("letter", letter), ("number", number))
-        for size, mean in zip(SIZES, means, strict=True)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -93,48 +81,3 @@ def test_curves_that_end_early_are_not_judged(world) -> None:
     world.theory()
     write_csv(world.directory / "theory" / "figure-5a-discrepancy.csv", ["n"], [[50]])
     assert "does not reach length 100" in world.one("discrepancy-separation").why
-
-
-def test_one_size_at_which_numbers_win_is_not_consistently(world) -> None:
-    world.llm(cells())
-    judged = world.judged()
-    assert judged["llm-letter-above-number"].verdict == "fails"
-    assert "Not so: GPT 5.4 at 12." in judged["llm-letter-above-number"].why
-    assert judged["llm-letter-above-number"].value == pytest.approx(2 / 3)
-    assert judged["llm-letter-above-number"].inputs == 1000
-    assert (judged["llm-number-falls"].verdict, judged["llm-letter-stays"].verdict) == ("holds", "holds")
-    assert judged["llm-number-falls"].value == pytest.approx(0.02)
-
-
-def test_a_limit_that_is_only_reached_is_not_kept(world) -> None:
-    world.llm(cells(letter=(0.92, 0.88, 0.86)))
-    assert world.one("llm-letter-stays").verdict == "fails"
-
-
-def test_quoted_numbers_are_told_and_not_judged(world) -> None:
-    world.llm(cells(), source="quoted")
-    one = world.one("llm-letter-above-number")
-    assert (one.verdict, one.missing) == ("not tested", True)
-    assert one.why.startswith("no chat model was measured here. The paper's own numbers: Letter above number in 2 of 3")
-
-
-def test_without_a_table_the_papers_own_numbers_are_told(world) -> None:
-    judged = world.judged()
-    assert (
-        "Letter above number in 29 of 30 models and sizes. Not so: GPT 5.4 at 12."
-        in judged["llm-letter-above-number"].why
-    )
-    assert "letter at size 32: GPT 5.4 0.99" in judged["llm-letter-stays"].why
-    assert "Claude Sonnet 3.7 0.88" in judged["llm-letter-stays"].why
-
-
-def test_solvers_and_our_own_models_are_no_chat_models(world) -> None:
-    world.llm([(f"reference/{name}", task, size, mean) for name, task, size, mean in cells()])
-    assert world.one("llm-number-falls").verdict == "not tested"
-
-
-def test_chat_models_measured_on_one_task_or_other_sizes_are_not_judged(world) -> None:
-    world.llm([("m", "number", 12, 0.9)])
-    judged = world.judged()
-    assert judged["llm-letter-above-number"].why == "no model was measured on both tasks at one size."
-    assert judged["llm-number-falls"].why == "no model was measured on the number task at size 32."
