@@ -1,4 +1,5 @@
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -64,3 +65,9 @@ def test_a_plane_turns_by_its_frequency(layout):
         "interleaved": [[-math.sin(2), math.cos(2)], [0, 0]],
     }
     torch.testing.assert_close(turned, torch.tensor(expected[layout], dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("layout", "expected"), [("half", [0, 2, 3, 5]), ("interleaved", [0, 4, 1, 5])])
+def test_the_coordinates_of_planes_follow_the_layout(layout: Literal["half", "interleaved"], expected: list[int]):
+    rotation = Rotation(rope_frequencies(6, 100.0), layout)
+    assert rotation.coordinates([0, 2]).tolist() == expected

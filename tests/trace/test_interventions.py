@@ -129,7 +129,7 @@ def test_masked_keys_are_those_masked_by_hand(family: tuple[nn.Module, int]):
 
 def test_scaled_angles_are_those_of_scaled_positions(family: tuple[nn.Module, int]):
     model, _ = family
-    rotary = next(module for name, module in model.named_modules() if name.endswith("rotary_emb"))
+    rotary: Any = next(module for name, module in model.named_modules() if name.endswith("rotary_emb"))
     scaled = run(model, IDS, interventions=[ScaleAngles(0.4)])
     own = rotary.inv_freq.clone()
     try:

@@ -116,3 +116,19 @@ def test_some_heads_and_some_queries_of_a_layer():
     layer = random_layer(sink=torch.tensor([1.0, 2.0]))
     torch.testing.assert_close(layer.of_heads([1]).attention(), layer.attention()[:, [1]])
     torch.testing.assert_close(layer.of_queries(slice(1, 2)).attention(), layer.attention()[:, :, 1:])
+
+
+def test_a_trace_prints_one_line_without_arrays(model: GPTJ):
+    found = trace(model, TOKENS, queries=[-1])
+    assert repr(found) == "Trace(3 layers, 2 heads, 5 inputs, 9 keys, 1 query)"
+    assert repr(trace(model, TOKENS, layers=[1], queries=[0, 1]).layers[0]) == (
+        "LayerTrace(layer 1, 2 heads, 5 inputs, 9 keys, 2 queries)"
+    )
+    assert repr(found.layers[0].rotation) == "Rotation(3 planes, 1 to 0.00215 radians per position, half)"
+
+
+def test_the_package_is_the_function_too(model: GPTJ):
+    import whatwhere.trace.layer
+
+    assert callable(whatwhere.trace)
+    torch.testing.assert_close(whatwhere.trace(model, TOKENS).attention(), trace(model, TOKENS).attention())
