@@ -2,8 +2,7 @@
 
 In the second copy an induction head looks at the token that followed the same token in the first copy. The attention
 that it pays there, averaged over the second copy, is its mass; nothing but the repetition can earn it. (The usual
-detector of previous-token heads is the attention to the token before:
-:attr:`whatwhere.studies.language_models.text_heads.TextHead.previous`.)
+detector of previous-token heads is the attention to the token before: the column ``previous`` of the table.)
 """
 
 from __future__ import annotations
@@ -15,14 +14,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whatwhere.trace.layer import LayerTrace
-from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.traceable import Traceable
 
 LENGTH = 48
 INPUTS = 8
 
 
+@torch.no_grad()
 def induction(
-    model: RotaryModel,
+    model: Traceable,
+    vocabulary: int,
     *,
     layers: Sequence[int] | None = None,
     length: int = LENGTH,
@@ -32,14 +33,15 @@ def induction(
     """The induction mass of each head.
 
     Args:
-        model: adapted.
+        model: any that can be traced.
+        vocabulary: the number of its token ids.
         layers: which layers; all by default.
         length: random tokens of each input, which then repeat.
         inputs: how many.
         seed: of the tokens, drawn evenly from the vocabulary.
     """
     generator = torch.Generator().manual_seed(seed)
-    half = torch.randint(int(model.config.vocab_size), (inputs, length), generator=generator)
+    half = torch.randint(vocabulary, (inputs, length), generator=generator)
     asked = range(length, 2 * length)
 
     def mass(layer: LayerTrace) -> Float[Tensor, "head"]:

@@ -1,4 +1,4 @@
-"""Text for a language model as a user names it: files, or ``-`` for standard input; read once, and no further than needed.
+"""Text for a language model: files, or ``-`` for standard input; read once, and no further than needed.
 
 A text may be endless (a pipe) or huge, so only its beginning is read: :data:`BYTES_PER_TOKEN` for each token that the
 windows hold, several times what a tokenizer makes of ordinary text.

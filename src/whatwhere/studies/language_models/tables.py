@@ -16,6 +16,8 @@ TASK_QUERIES, TEXT_QUERIES = "last", "8"
 LEAST_TOKENS = 3
 """Tokens that a score needs: two keys to swap, and a query."""
 LEVELS = ("keys", "tokens")
+SELF_ATTENDING = 0.5
+"""A head that pays its own position more than this attends to itself."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class HeadsSettings:
             raise WhatwhereError(f"expected a gamma between 0 and 0.5, got {self.gamma}; the paper uses 0.1 and 0.05.")
         if self.level not in LEVELS:
             raise WhatwhereError(f"expected a level of {', '.join(LEVELS)}, got {self.level!r}; keys is the paper's.")
+        if self.level == "tokens" and self.queries not in (None, "last"):
+            raise WhatwhereError(f"expected queries last for level tokens, got {self.queries!r}; leave queries out.")
         if self.text.count(STDIN) > 1:
             raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
         _ = self.passages  # a mistake in a text shows before a model is loaded
@@ -146,9 +150,6 @@ class HeadRow:
     def self_attending(self) -> bool:
         """Whether its scores speak of keys that it hardly looks at."""
         return self.own > SELF_ATTENDING
-
-
-SELF_ATTENDING = 0.5
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""Figures of the study ``heads``: the map of all heads, and how much each rotary plane tells keys apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whatwhere.studies.language_models.tables import HeadRow, PlaneWeight
+from whatwhere.studies.results import Results
+from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAMED = 24
+"""Up to so many rows, each has its own tick."""
+
+
+def draw_map(results: Mapping[str, Results]) -> Figure:
+    """Every head as a cell: orange as far as it is positional, green as far as it is symbolic, pale where it is flat.
+
+    The right panel has the same heads as points. Both scores sum to 1 or more, so no head lies below the diagonal.
+    """
+    from matplotlib import pyplot
+
+    one = next(iter(results.values()))
+    rows = one.rows("heads", HeadRow)
+    layers, heads = sorted({row.layer for row in rows}), 1 + max(row.head for row in rows)
+    tall = min(7.0, max(2.8, 0.22 * len(layers) + 1))
+    wide = min(6.0, max(1.6, 0.22 * heads + 1))
+    figure, (cells, points) = pyplot.subplots(
+        1, 2, figsize=(wide + tall + 0.4, tall), width_ratios=(wide, tall), layout="constrained"
+    )
+    figure.suptitle(f"{Path(one.name).name}: orange positional, green symbolic, pale flat", fontsize=10)
+    _draw_cells(cells, rows, layers, heads)
+    _draw_points(points, rows)
+    return figure
+
+
+def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], heads: int) -> None:
+    picture = np.ones((len(layers), heads, 3))
+    for row in rows:
+        picture[layers.index(row.layer), row.head] = _colour(row.positional.value, row.symbolic.value)
+    axes.imshow(picture, aspect="auto", interpolation="nearest")
+    axes.grid(visible=False)
+    axes.set_yticks(np.arange(0.5, len(layers) - 1), minor=True)
+    axes.set_xticks(np.arange(0.5, heads - 1), minor=True)
+    axes.grid(visible=True, which="minor", color="white", linewidth=0.8)
+    axes.tick_params(which="minor", length=0)
+    axes.set_axisbelow(False)
+    every = max(1, len(layers) // NAMED + (len(layers) % NAMED > 0))
+    axes.set_yticks(range(0, len(layers), every), [str(layer) for layer in layers[::every]])
+    axes.set_xticks(range(0, heads, max(1, heads // 8)))
+    axes.set(xlabel="head", ylabel="layer", title="All heads")
+
+
+def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
+    from matplotlib.lines import Line2D
+
+    colours = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "uniform": PALE, "mixed": NEUTRAL}
+    marks = {"positional": "o", "symbolic": "s", "uniform": "D", "mixed": "^"}
+    axes.plot([0, 1], [1, 0], color=PALE, linewidth=1)
+    for label in marks:
+        own = [row for row in rows if row.label == label]
+        x, y = [row.positional.value for row in own], [row.symbolic.value for row in own]
+        axes.scatter(
+            x, y, s=22, marker=marks[label], color=colours[label], edgecolors=NEUTRAL, linewidths=0.4, clip_on=False,
+            zorder=3,
+        )  # fmt: skip
+    handles = [
+        Line2D([], [], marker=marks[label], color=colours[label], markeredgecolor=NEUTRAL, markeredgewidth=0.4,
+               linestyle="", label=f"{sum(row.label == label for row in rows)} {label}")
+        for label in marks if any(row.label == label for row in rows)
+    ]  # fmt: skip
+    axes.legend(handles=handles, loc="lower left", fontsize=8)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="positional score", ylabel="symbolic score", title="Both scores")
+
+
+def _colour(positional: float, symbolic: float) -> np.ndarray:
+    """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
+    from matplotlib.colors import to_rgb
+
+    if np.isnan(positional):
+        return np.ones(3)
+    parts = np.clip([1 - symbolic, 1 - positional, positional + symbolic - 1], 0, 1)
+    return np.clip(parts @ np.array([to_rgb(name) for name in (POSITIONAL, SYMBOLIC, PALE)]), 0, 1)
+
+
+def draw_spectrum(results: Mapping[str, Results]) -> Figure:
+    """The weight of each rotary plane, one row per head."""
+    from matplotlib import pyplot
+
+    one = next(iter(results.values()))
+    rows = one.rows("spectrum", PlaneWeight)
+    names = list(dict.fromkeys((row.layer, row.head) for row in rows))
+    planes = max((row.plane for row in rows), default=1)
+    picture = np.full((max(1, len(names)), planes), np.nan)
+    place = {name: index for index, name in enumerate(names)}
+    for row in rows:
+        picture[place[row.layer, row.head], row.plane - 1] = row.weight
+    figure, axes = pyplot.subplots(figsize=(6.4, min(9.0, max(2.4, 0.2 * len(names) + 1))), layout="constrained")
+    most = float(np.nanmax(picture)) if not np.isnan(picture).all() else 1.0
+    drawn = axes.imshow(
+        picture, aspect="auto", interpolation="nearest", cmap="Purples", vmin=0, vmax=max(most, 1e-9),
+        extent=(0.5, planes + 0.5, len(picture) - 0.5, -0.5),
+    )  # fmt: skip
+    axes.grid(visible=False)
+    if len(names) <= NAMED:
+        axes.set_yticks(range(len(names)), [f"{layer}.{head}" for layer, head in names])
+        axes.set_ylabel("head")
+    else:  # one tick per layer, at its first head
+        starts = {layer: place[layer, head] for layer, head in reversed(names)}
+        layers = sorted(starts)[:: max(1, len(starts) // NAMED + (len(starts) % NAMED > 0))]
+        axes.set_yticks([starts[layer] for layer in layers], [str(layer) for layer in layers])
+        axes.set_ylabel("layer (a row per head)")
+    axes.set(xlabel="frequency ID (1 is the fastest plane)", title="What tells keys apart")
+    figure.colorbar(drawn, ax=axes, label="share of the logits' variance")
+    return figure

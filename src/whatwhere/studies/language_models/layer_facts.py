@@ -1,0 +1,116 @@
+"""One layer on some inputs, reduced to a few numbers per input, head and query as it passes.
+
+Language models park attention that they do not need on the first token. Such a head follows that token's content
+whenever it is swapped, so the paper's score calls it symbolic, whatever it does with the attention that is left. Beside
+the paper's score there is therefore a second one, *rest*: swaps among the keys after the first, weighted by attention
+among themselves. A diagnostic, as *renormalised* is for heads that attend to themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from whatwhere.heads.frequency import frequency_use
+from whatwhere.heads.head_scores import HeadScores, join_inputs
+from whatwhere.heads.scores import score_weightings
+from whatwhere.heads.weighting import TAUS, Weighting
+from whatwhere.studies.language_models.scored_inputs import ScoredInputs
+from whatwhere.studies.language_models.tables import HeadsSettings
+from whatwhere.trace.layer import LayerTrace, Trace
+
+CELLS_AT_ONCE = 2**22
+"""Attention weights that are held at a time."""
+PAPER, RENORMALISED, REST = "paper", "renormalised", "rest"
+
+
+def weightings_of(inputs: ScoredInputs, settings: HeadsSettings) -> dict[object, Weighting]:
+    """Everything that is scored in one pass: by name, by temperature, or by the name of a window."""
+    tau, seq = settings.tau, inputs.ids.shape[1]
+    found: dict[object, Weighting] = {
+        PAPER: Weighting(tau),
+        RENORMALISED: Weighting(tau, renormalised=True),
+        REST: Weighting(tau, renormalised=True, among=tuple(range(1, seq))),
+    }
+    found |= {other: Weighting(other) for other in TAUS if settings.taus}
+    within = inputs.windows if settings.windows else {}
+    return found | {
+        ("window", name): Weighting(tau, renormalised=True, among=tuple(places)) for name, places in within.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFacts:
+    """One layer on some inputs."""
+
+    layer: int
+    heads: Sequence[int]
+    """Which of its heads, in the order of the axes below."""
+    scores: dict[object, HeadScores]
+    """By weighting."""
+    looks: Float[Tensor, "look batch head query"]
+    """Attention to the token before the query, to the first, and to each window."""
+    use: Float[np.ndarray, "batch head plane"]
+    frequencies: Float[np.ndarray, "plane"]
+
+    def with_scores(self, names: Sequence[object], found: Sequence[HeadScores]) -> LayerFacts:
+        """The same with scores of all layers and heads that were made elsewhere."""
+        return replace(self, scores={name: self._own(scores) for name, scores in zip(names, found, strict=True)})
+
+    def _own(self, scores: HeadScores) -> HeadScores:
+        index = scores.layers.index(self.layer)
+        each = (scores.each_positional, scores.each_symbolic, scores.each_entropy, scores.each_own)
+        positional, symbolic, entropy, own = (x[index : index + 1, :, list(self.heads)] for x in each)
+        return replace(
+            scores, each_positional=positional, each_symbolic=symbolic, each_entropy=entropy, each_own=own,
+            visible=scores.visible[index : index + 1], layers=(self.layer,),
+        )  # fmt: skip
+
+
+def reduce_layer(
+    layer: LayerTrace, heads: Sequence[int], weightings: dict[object, Weighting], windows: Sequence[Sequence[int]]
+) -> LayerFacts:
+    """Keeps what the tables need of a layer."""
+    if len(heads) < layer.keys.shape[1]:
+        layer = layer.of_heads(heads)
+    trace = Trace((layer,))
+    found = score_weightings(trace, list(weightings.values()))
+    turns = len(layer.rotation.frequencies) > 0
+    return LayerFacts(
+        layer=layer.layer,
+        heads=heads,
+        scores=dict(zip(weightings, found, strict=True)),
+        looks=_looks(layer, windows),
+        use=frequency_use(trace).each[0] if turns else np.zeros((*layer.keys.shape[:2], 0)),
+        frequencies=layer.rotation.frequencies.numpy(force=True),
+    )
+
+
+def _looks(layer: LayerTrace, windows: Sequence[Sequence[int]]) -> Float[Tensor, "look batch head query"]:
+    """Attention to some places, some queries at a time."""
+    batch, heads, asked, _ = layer.queries.shape
+    some = max(1, CELLS_AT_ONCE // (batch * heads * layer.keys.shape[2]))
+    found = []
+    for start in range(0, asked, some):
+        part = layer.of_queries(slice(start, start + some))
+        attention = part.attention().double()  # [batch, head, query, key]
+        before = (part.query_positions - 1)[:, None].expand(*attention.shape[:3], 1)
+        to_previous = attention.take_along_dim(before, -1)[..., 0]
+        within = [attention[..., list(places)].sum(-1) for places in windows]
+        found.append(torch.stack([to_previous, attention[..., 0], *within]))
+    return torch.cat(found, -1)
+
+
+def join_facts(parts: Sequence[LayerFacts]) -> LayerFacts:
+    """The same layer on more inputs."""
+    return replace(
+        parts[0],
+        scores={name: join_inputs([part.scores[name] for part in parts]) for name in parts[0].scores},
+        looks=torch.cat([part.looks for part in parts], 1),
+        use=np.concatenate([part.use for part in parts]),
+    )

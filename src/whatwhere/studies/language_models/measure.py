@@ -1,0 +1,210 @@
+"""Scores, entropy, frequency use and labels of a model's heads, on its task or on text (Section 2.2).
+
+One pass per batch of inputs; each layer is reduced as it passes, so memory grows with neither depth nor the number of
+inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from whatwhere.heads.frequency import weighted_id
+from whatwhere.heads.levels import score_model_weightings
+from whatwhere.heads.purity import label_of
+from whatwhere.heads.summary import HeadSummary, summary_rows
+from whatwhere.heads.weighting import TAUS
+from whatwhere.machine.memory import in_smaller_blocks
+from whatwhere.studies.language_models.induction import induction
+from whatwhere.studies.language_models.layer_facts import (
+    PAPER,
+    RENORMALISED,
+    REST,
+    LayerFacts,
+    join_facts,
+    reduce_layer,
+    weightings_of,
+)
+from whatwhere.studies.language_models.scored_inputs import ScoredInputs, choose_heads, inputs_of
+from whatwhere.studies.language_models.shown_attention import shown_attention, shown_tokens
+from whatwhere.studies.language_models.tables import (
+    About,
+    HeadRow,
+    HeadsSettings,
+    PlaneWeight,
+    TemperatureScore,
+    WindowScore,
+)
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.trace.layer import LayerTrace
+from whatwhere.trace.traceable import Traceable
+
+TOKENS_AT_ONCE = 2048
+"""Tokens per forward pass."""
+
+
+def measure(model: Traceable, settings: HeadsSettings, results: Results, progress: Progress) -> None:
+    """Scores the chosen heads, then looks where they look in a few inputs.
+
+    Args:
+        model: ours, or a language model with its tokenizer.
+        settings: on what, and how.
+        results: where the tables go; those that are there are not made again.
+        progress: told the layers passed and to pass.
+    """
+    chosen = choose_heads(settings.only, model.depth, model.heads)
+    inputs = inputs_of(model, settings)
+    if not results.has("about"):  # written last of the tables of scores
+        _write_scores(model, inputs, chosen, settings, results, progress)
+    if not results.has("attention"):
+        progress("attention in a few inputs", 0, 1)
+        results.write("tokens", shown_tokens(inputs))
+        results.write("attention", shown_attention(model, inputs, chosen))
+    progress("heads scored", 1, 1)
+
+
+def _write_scores(
+    model: Traceable,
+    inputs: ScoredInputs,
+    chosen: Mapping[int, Sequence[int]],
+    settings: HeadsSettings,
+    results: Results,
+    progress: Progress,
+) -> None:
+    facts, error = _layers(model, inputs, chosen, settings, progress)
+    repeats = induction(model, inputs.vocabulary, layers=list(chosen), seed=settings.seed).tolist()  # [layer][head]
+    rows: list[HeadRow] = []
+    for layer, repeated in zip(facts, repeats, strict=True):
+        found = summary_rows(layer.scores[PAPER], layer.scores[RENORMALISED], gamma=settings.gamma, seed=settings.seed)
+        rows += [_row(layer, one, repeated[layer.heads[one.head]], settings.gamma) for one in found]
+    results.write("spectrum", [row for layer in facts for row in _spectrum(layer)])
+    if settings.taus:
+        results.write("temperatures", [row for layer in facts for row in _temperatures(layer, settings.gamma)])
+    if settings.windows:
+        results.write("windows", [row for layer in facts for row in _windows(layer, list(inputs.windows))])
+    results.write("heads", rows)
+    count, seq = inputs.ids.shape
+    about = About(
+        family=str(getattr(model, "family", model.name)),
+        source=inputs.source,
+        is_text=inputs.is_text,
+        inputs=count,
+        tokens=seq,
+        queries=len(inputs.queries),
+        begins=inputs.begins,
+        interval="inputs" if count > 1 else "queries" if len(inputs.queries) > 1 else "none",
+        undefined=sum(row.undefined for row in rows),
+        error=error,
+    )
+    results.write("about", [about])
+
+
+def _layers(
+    model: Traceable,
+    inputs: ScoredInputs,
+    chosen: Mapping[int, Sequence[int]],
+    settings: HeadsSettings,
+    progress: Progress,
+) -> tuple[list[LayerFacts], float]:
+    """The facts of each layer, and the largest error of a rebuilt output (NaN where nothing is rebuilt)."""
+    weightings = weightings_of(inputs, settings)
+    windows = list(inputs.windows.values()) if settings.windows else []
+    batches = inputs.ids.split(max(1, TOKENS_AT_ONCE // inputs.ids.shape[1]))
+    done, total, error = 0, len(batches) * len(chosen), math.nan
+
+    @torch.no_grad()
+    def stream(some: Tensor) -> list[LayerFacts]:
+        def reduce(layer: LayerTrace) -> LayerFacts:
+            nonlocal done
+            progress(f"scoring layer {layer.layer}", min(done, total), total)
+            reduced = reduce_layer(layer, chosen[layer.layer], weightings, windows)
+            done += 1
+            return reduced
+
+        return model.stream(some, reduce, layers=list(chosen), queries=inputs.queries)
+
+    def join(parts: Sequence[list[LayerFacts]]) -> list[LayerFacts]:
+        return [join_facts(same) for same in zip(*parts, strict=True)]
+
+    parts = []
+    for batch in batches:
+        parts.append(in_smaller_blocks(stream, batch, join))
+        error = float(np.fmax(error, max(getattr(model, "errors", {}).values(), default=math.nan)))
+    facts = join(parts)
+    if settings.level == "tokens":
+        swapped = score_model_weightings(
+            model, inputs.ids, list(weightings.values()), level="tokens", layers=list(chosen)
+        )
+        facts = [layer.with_scores(list(weightings), swapped) for layer in facts]
+    return facts, error
+
+
+def _row(layer: LayerFacts, found: HeadSummary, repeats: float, gamma: float) -> HeadRow:
+    at = found.head  # an index into the heads that were chosen
+    rest = float(layer.scores[REST].positional[0, at]), float(layer.scores[REST].symbolic[0, at])
+    weights = _weights(layer, at)
+    best = None if np.isnan(weights).all() else int(np.nanargmax(weights))
+    previous, first = layer.looks[:2, :, at].mean((1, 2)).tolist()
+    return HeadRow(
+        layer=layer.layer,
+        head=layer.heads[at],
+        label=found.label,
+        positional=found.positional,
+        symbolic=found.symbolic,
+        entropy=found.entropy,
+        entropy_share=found.entropy_share,
+        own=found.own,
+        previous=previous,
+        first=first,
+        induction=repeats,
+        renormalised_positional=found.renormalised_positional,
+        renormalised_symbolic=found.renormalised_symbolic,
+        rest_positional=rest[0],
+        rest_symbolic=rest[1],
+        rest_label=label_of(*rest, gamma),
+        planes=len(layer.frequencies),
+        weighted_id=math.nan if best is None else float(weighted_id(weights)),
+        dominant_id=None if best is None else best + 1,
+        dominant_share=math.nan if best is None else float(weights[best]),
+        dominant_frequency=math.nan if best is None else float(layer.frequencies[best]),
+        undefined=found.undefined,
+    )
+
+
+def _weights(layer: LayerFacts, at: int) -> np.ndarray:
+    """The mean weight of each plane over the inputs for which it is defined; NaN if there is none."""
+    use = layer.use[:, at]  # [input, plane]
+    defined = ~np.isnan(use).any(1)
+    return use[defined].mean(0) if defined.any() else np.full(use.shape[1], np.nan)
+
+
+def _spectrum(layer: LayerFacts) -> list[PlaneWeight]:
+    return [
+        PlaneWeight(layer.layer, head, plane + 1, float(layer.frequencies[plane]), float(weight))
+        for at, head in enumerate(layer.heads)
+        for plane, weight in enumerate(_weights(layer, at))
+    ]
+
+
+def _temperatures(layer: LayerFacts, gamma: float) -> list[TemperatureScore]:
+    rows = []
+    for at, head in enumerate(layer.heads):
+        for tau in TAUS:
+            both = float(layer.scores[tau].positional[0, at]), float(layer.scores[tau].symbolic[0, at])
+            rows.append(TemperatureScore(layer.layer, head, tau, *both, label_of(*both, gamma)))
+    return rows
+
+
+def _windows(layer: LayerFacts, names: Sequence[str]) -> list[WindowScore]:
+    rows = []
+    for at, head in enumerate(layer.heads):
+        for number, name in enumerate(names):
+            scores, attention = layer.scores["window", name], float(layer.looks[2 + number, :, at].mean())
+            both = float(scores.positional[0, at]), float(scores.symbolic[0, at])
+            rows.append(WindowScore(layer.layer, head, name, attention, *both))
+    return rows

@@ -1,0 +1,170 @@
+"""What a person reads of the study ``heads`` in the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.language_models.tables import About, HeadRow, HeadsSettings, TemperatureScore, WindowScore
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+FEW = 20
+"""Up to so many heads, all are listed."""
+SHOWN = 5
+"""Heads in each of the two lists of many."""
+LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """How many heads have which label, the purest heads, the layers, and what the numbers mean."""
+    (about,) = results.rows("about", About)
+    rows, settings = results.rows("heads", HeadRow), results.settings
+    inputs = _count(about.inputs, "window" if about.is_text else "input")
+    blocks: list[RenderableType] = [
+        escape(
+            f"{_count(len(rows), 'head')} of {Path(results.name).name} ({about.family}) on {about.source}: {inputs} of "
+            f"{about.tokens} tokens, {_count(about.queries, 'query', 'queries')} each, tau {settings.tau:g}"
+        )
+    ]
+    if about.is_text:
+        begins = f"Each window begins with {about.begins!r}." if about.begins else "Nothing was put before the text."
+        blocks.append(escape(begins))
+    blocks.append(f"labels: {_labels(row.label for row in rows)}")
+    if about.is_text:
+        blocks.append(f"beyond the first token: {_labels(row.rest_label for row in rows)}")
+    if len(rows) <= FEW:
+        blocks.append(_heads(rows, is_text=about.is_text))
+    else:
+        for kind in ("positional", "symbolic"):
+            best = sorted(rows, key=lambda row: -np.nan_to_num(getattr(row, kind).value, nan=-1))[:SHOWN]
+            blocks += [f"\nThe most {kind} heads", _heads(best, is_text=about.is_text)]
+        blocks += ["\nLayers: means over heads, and how many are pure", _layers(rows)]
+    if results.has("windows"):
+        blocks += ["\nSwaps within one window, weighted by attention within it"]
+        blocks.append(_windows(results.rows("windows", WindowScore)))
+    if results.has("temperatures"):
+        blocks += ["\nPositional and symbolic score at several temperatures"]
+        blocks.append(_temperatures(results.rows("temperatures", TemperatureScore)))
+    return [*blocks, *_remarks(about, rows, settings)]
+
+
+def outcomes(results: Results) -> Mapping[str, float]:
+    """How many heads are pure of each kind."""
+    counts = Counter(row.label for row in results.rows("heads", HeadRow))
+    return {"positional_heads": counts["positional"], "symbolic_heads": counts["symbolic"]}
+
+
+def _labels(labels: object) -> str:
+    counts = Counter(labels)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return ", ".join(f"{counts[name]} {name}" for name in LABELS if counts[name])
+
+
+def _heads(rows: Sequence[HeadRow], *, is_text: bool) -> Table:
+    """What matters of a head: in a text also the first and the previous token, where many heads look."""
+    middle = ["first", "prev", "ID", "beyond"] if is_text else ["itself", "ID"]
+    made = table("head", "positional", "symbolic", "H", *middle, "label", left=["label"])
+    for row in rows:
+        cells = {
+            "itself": _number(row.own),
+            "first": _number(row.first),
+            "prev": _number(row.previous),
+            "ID": _number(row.weighted_id, 0),
+            "beyond": f"{_number(row.rest_positional)} {_number(row.rest_symbolic)}",
+        }
+        both = _interval(row.positional), _interval(row.symbolic)
+        label = f"{row.label}{'*' if row.self_attending else ''}"
+        made.add_row(
+            f"{row.layer}.{row.head}", *both, _number(row.entropy_share), *(cells[name] for name in middle), label
+        )
+    return made
+
+
+def _layers(rows: Sequence[HeadRow]) -> Table:
+    made = table("layer", "positional", "symbolic", "H", "first", "pure positional", "pure symbolic")
+    for layer in sorted({row.layer for row in rows}):
+        own = [row for row in rows if row.layer == layer]
+        counts = Counter(row.label for row in own)
+        columns = (
+            [row.positional.value for row in own], [row.symbolic.value for row in own],
+            [row.entropy_share for row in own], [row.first for row in own],
+        )  # fmt: skip
+        means = (_number(float(np.nanmean(x)) if not np.isnan(x).all() else float("nan")) for x in columns)
+        made.add_row(str(layer), *means, str(counts["positional"] or ""), str(counts["symbolic"] or ""))
+    return made
+
+
+def _windows(rows: Sequence[WindowScore]) -> Table:
+    made = table("head", "window", "attention", "positional", "symbolic", left=["window"])
+    for row in rows:
+        numbers = (_number(value) for value in (row.attention, row.positional, row.symbolic))
+        made.add_row(f"{row.layer}.{row.head}", row.window, *numbers)
+    return made
+
+
+def _temperatures(rows: Sequence[TemperatureScore]) -> Table:
+    taus = sorted({row.tau for row in rows})
+    found = {(row.layer, row.head, row.tau): row for row in rows}
+    made = table("head", *(f"tau {tau:g}" for tau in taus))
+    for layer, head in sorted({(row.layer, row.head) for row in rows}):
+        each = (found[layer, head, tau] for tau in taus)
+        made.add_row(f"{layer}.{head}", *(f"{_number(one.positional)} {_number(one.symbolic)}" for one in each))
+    return made
+
+
+def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> list[RenderableType]:
+    over = {
+        "inputs": "windows" if about.is_text else "inputs", "queries": "the queries of one input, too narrow"
+    }.get(about.interval)  # fmt: skip
+    found = [
+        f"positional, symbolic: pure within gamma {settings.gamma:g}; uniform: both scores high; mixed: the rest. "
+        + (f"In brackets: 95 % intervals (bootstrap over {over}). " if over else "")
+        + "H: entropy as a share of its maximum. ID: weighted frequency ID, 1 is the fastest plane. "
+        + (
+            "first, prev: attention to the first and to the previous token. beyond: both scores of swaps among keys "
+            "after the first token, where language models park attention (not the paper's score)."
+            if about.is_text
+            else "itself: attention to the query."
+        )
+    ]
+    if reflexive := [row for row in rows if row.self_attending]:
+        again = "; ".join(
+            f"{row.layer}.{row.head} {_number(row.renormalised_positional)} {_number(row.renormalised_symbolic)}"
+            for row in reflexive[:FEW]
+        )
+        found.append(
+            f"* attends mostly to itself ({_count(len(reflexive), 'head')}), so its scores speak of keys that it "
+            f"hardly looks at. Without its own position (head positional symbolic; not the paper's score): {again}."
+        )
+    if settings.level == "tokens":
+        found.append(
+            "Tokens were swapped and the model run again; only at layer 0 is this the score of the head alone."
+        )
+    if any(row.planes == 0 for row in rows):
+        found.append("Heads without rotation (no ID) are symbolic by construction: position does not enter them.")
+    if about.undefined:
+        found.append(f"{_count(about.undefined, '(input, query) pair')} had no score and were left out.")
+    if not np.isnan(about.error):
+        found.append(
+            f"Rebuilt attention agrees with the model's own output within {about.error:.1g} of its largest value."
+        )
+    return [remark(text) for text in found]
+
+
+def _interval(found: Estimate) -> str:
+    return f"{_number(found.value)} ({_number(found.low)}-{_number(found.high)})"
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

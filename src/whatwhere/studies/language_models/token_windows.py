@@ -1,0 +1,138 @@
+"""Texts cut into windows of tokens as a model reads them, the queries to ask from, and how tokens are spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models.passages import Passage
+from whatwhere.studies.language_models.tables import LEAST_TOKENS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_PLACE = "PLACE-OF-THE-TEXT"
+"""Stands for the text while a chat template is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows of equal length."""
+
+    ids: Int[Tensor, "window seq"]
+    begins: str
+    """What stands before the text in each of them."""
+
+
+def cut_windows(
+    passages: Sequence[Passage],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    tokens: int,
+    windows: int,
+    template: bool = False,
+) -> Windows:
+    """The first tokens of each text, in windows of equal length; a text shorter than a window shortens all of them.
+
+    What a tokenizer puts before every text (a first token) or a chat template around a message is in every window.
+
+    Args:
+        passages: the texts; each gives equally many windows, if it is long enough.
+        tokenizer: of the model.
+        tokens: of each window, those around the text included.
+        windows: at most so many.
+        template: whether each window is a user's message in the model's chat template.
+
+    Raises:
+        WhatwhereError: there are more texts than windows, or a text or a window has too few tokens.
+    """
+    if windows < len(passages):
+        raise WhatwhereError(
+            f"expected at least one window for each of {len(passages)} texts, got {windows}; raise inputs."
+        )
+    before, after = _template(tokenizer) if template else (_first_tokens(tokenizer), [])
+    around = len(before) + len(after)
+    bodies = [_ids(tokenizer, passage.text) for passage in passages]
+    shortest, passage = min(zip(map(len, bodies), passages, strict=True), key=lambda pair: pair[0])
+    if around + shortest < LEAST_TOKENS:
+        raise WhatwhereError(
+            f"expected a text of at least {LEAST_TOKENS} tokens (two keys to swap, and a query), got "
+            f"{around + shortest} from {passage.name}; give a longer text."
+        )
+    body = min(tokens - around, shortest)
+    if body < 1:
+        raise WhatwhereError(
+            f"expected windows of more than the {around} tokens around each text, got {tokens}; raise window."
+        )
+    cut = []
+    for index, ids in enumerate(bodies):
+        share = windows // len(passages) + (index < windows % len(passages))
+        starts = [body * number for number in range(min(share, len(ids) // body))]
+        cut += [before + ids[start : start + body] + after for start in starts]
+    return Windows(torch.tensor(cut), str(tokenizer.decode(before)) if before else "")
+
+
+def _ids(tokenizer: PreTrainedTokenizerBase, text: str, **options: Any) -> list[int]:
+    return list(tokenizer(text, **{"add_special_tokens": False, "verbose": False, **options})["input_ids"])  # pyright: ignore[reportArgumentType]
+
+
+def _first_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """What the tokenizer puts before any text; often nothing, or the token that begins a sequence."""
+    plain, whole = _ids(tokenizer, "a"), _ids(tokenizer, "a", add_special_tokens=True)
+    starts = (start for start in range(len(whole)) if whole[start : start + len(plain)] == plain)
+    return whole[: next(starts, 0)]
+
+
+def _template(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """The tokens before and after a user's message, up to where the model's reply begins."""
+    try:
+        filled = str(
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": _PLACE}], tokenize=False, add_generation_prompt=True
+            )
+        )
+    except Exception as error:  # no template, one that refuses, or no library to read it: each its own kind
+        reason = (str(error).strip().splitlines() or [repr(error)])[0]
+        raise WhatwhereError(
+            f"expected a model with a chat template, got none that can be filled ({reason:.160}); leave template out."
+        ) from error
+    before, _, after = filled.partition(_PLACE)
+    return _ids(tokenizer, before), _ids(tokenizer, after)
+
+
+def query_positions(asked: str, seq: int) -> list[int]:
+    """Query positions within an input.
+
+    Args:
+        asked: ``last``, ``all`` (from the third token on), or how many: these are spread evenly over the second half of
+            the input, so that each sees many keys, and end with the last token.
+        seq: tokens of an input.
+    """
+    every = list(range(LEAST_TOKENS - 1, seq))
+    if asked == "last":
+        return [seq - 1]
+    if asked == "all":
+        return every
+    half = [place for place in every if place >= seq // 2]
+    return sorted({half[round(at)] for at in torch.linspace(len(half) - 1, 0, min(int(asked), len(half))).tolist()})
+
+
+def spell(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
+    """The text of each token, with the spaces that it stands for; joined they are the text.
+
+    A token alone may lose its space, so each is what it adds to the tokens before it. Where one character is spread
+    over several tokens, its last one shows it and the others are empty.
+    """
+    texts, before = [], ""
+    for end in range(1, len(ids) + 1):
+        now = str(tokenizer.decode(list(ids[:end]), clean_up_tokenization_spaces=False))
+        whole = now.rstrip("\N{REPLACEMENT CHARACTER}") if end < len(ids) else now
+        texts.append(whole[len(before) :] if whole.startswith(before) else "")
+        before = whole if whole.startswith(before) else before
+    return texts
