@@ -4,52 +4,33 @@ from pathlib import Path
 
 import pytest
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.studies.geometry.figures import draw_gating, draw_geometry, draw_heatmap, draw_planes
-from whatwhere.studies.geometry.frequency_gating import GatedAccuracy
-from whatwhere.studies.geometry.measure import FrequencyRow, PlaneWeight
-from whatwhere.studies.geometry.planes import LetterMatching, PlaneVector, QueryTurn
-from whatwhere.studies.results import Results
+from whatwhere.studies.measuring import draw
 
 
-def saved(directory: Path, task: str) -> Results:
-    """Results of one head with two planes, as a run leaves them."""
-    results = Results(directory)
-    results.begin({"task": {"name": task}})
-    results.write("frequency", [PlaneWeight("variance", 0, 0, k, 1 / k, 0.5, 0.4, 0.6, 9, 0) for k in (1, 2)])
-    results.write("table", [FrequencyRow("variance", 0, 0, 1.5, 1.4, 1.6, 0.9, 1, 0.5, 0.4, 0.6, 1, 9, 0)])
-    results.write("vectors", [PlaneVector(0, 0, 1, role, "1", 0.0, 1.0, 3) for role in ("query", "key")])
-    if task == "number":
-        results.write("queries", [QueryTurn(0, 0, 1, "1-16", -1.0, -1.1, -0.9, -1.0, 0.9, 0.9, 1.0, -1.0, 9)])
-    else:
-        results.write("matching", [LetterMatching(0, 0, 1, 0.9, 0.8, 1.0, 9)])
-    closings = (("as trained", 0, 0), ("fast closed", 1, 1), ("1-2 closed", 1, 2))
-    results.write(
-        "gating",
-        [
-            GatedAccuracy(name, a, b, b - a + 1, "all", hop, 0.5, 0.3, 0.7, 9)
-            for name, a, b in closings
-            for hop in (1, 0)
-        ],
-    )
-    return results
+@pytest.mark.parametrize(("task", "pictured"), [("number", True), ("letter", True), ("letter", False)])
+def test_figures_of_one_model_are_drawn_with_their_data(task: str, pictured: bool, made_up, tmp_path: Path) -> None:
+    written = draw({task: made_up(task, pictured=pictured)}, tmp_path)
+    pictures = [path for path in written if path.suffix != ".csv"]
+    assert {path.stem for path in pictures} == {"frequency-use", "figure-4-geometry", "frequency-gating"}
+    assert all(path.stat().st_size > 5000 for path in pictures)
+    assert {path.name for path in written} >= {"frequency-gating.csv", "figure-4-geometry-vectors.csv"}
+
+
+def test_the_table_of_angles_shows_models_of_different_depth(made_up, tmp_path: Path) -> None:
+    results = {"number": made_up("number"), "letter $2": made_up("letter", [3.0, 4.0])}
+    written = draw(results, tmp_path, kind="models")
+    assert [path.name for path in written] == ["table-angles.pdf", "table-angles.png", "table-angles.csv"]
+    assert written[1].stat().st_size > 5000
 
 
 @pytest.mark.parametrize("task", ["number", "letter"])
-def test_the_picture_of_the_planes_needs_only_what_is_on_disk(task: str, tmp_path: Path) -> None:
-    written = draw_planes(saved(tmp_path, task))
-    assert [path.name for path in written] == ["figure-4-geometry.pdf", "figure-4-geometry.png"]
-    assert all(path.stat().st_size > 5000 for path in written)
-
-
-def test_frequencies_and_gating_are_drawn_from_disk(tmp_path: Path) -> None:
-    results = saved(tmp_path, "letter")
-    written = draw_heatmap(results) + draw_gating(results)
-    assert [path.stem for path in written] == ["frequency-use"] * 2 + ["frequency-gating"] * 2
-    assert all(path.stat().st_size > 5000 for path in written)
-
-
-def test_a_missing_table_is_named(tmp_path: Path) -> None:
-    (saved(tmp_path, "number").directory / "frequency.csv").unlink()
-    with pytest.raises(WhatwhereError, match="the table 'frequency' was expected"):
-        draw_geometry(tmp_path)
+def test_the_summary_fits_100_columns_and_names_the_model_first(task: str, made_up) -> None:
+    text = made_up(task).summary
+    assert text.startswith(f"Rotary frequencies of {task}\n")
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text
+    assert "fast closed (1-1)" in text
+    assert "only fast open " in text
+    assert ("Index geometry" in text) == (task == "number")
+    assert ("Retrieval geometry" in text) == (task == "letter")
+    assert "Closing 2 neighbouring IDs in all layers leaves accuracy at 1.000" in text

@@ -111,8 +111,8 @@ class Plane:
         return rows
 
     def _estimate(self, value: float, drawn: Float[np.ndarray, "resample"]) -> Estimate:
-        low, high = percentiles(drawn)
-        return Estimate(value, float(low), float(high), len(self.tokens))
+        low, high = percentiles(drawn[:, None])
+        return Estimate(value, float(low[0]), float(high[0]), len(self.tokens))
 
 
 def index_fit(

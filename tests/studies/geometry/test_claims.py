@@ -1,0 +1,73 @@
+"""The statements about geometry and frequencies, on made-up tables: as the paper has it, and one thing changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from whatwhere.studies.evidence import Evidence
+from whatwhere.studies.geometry.claims import CLAIMS
+from whatwhere.studies.judging import judge
+
+
+@pytest.fixture
+def judged(made_up):
+    def run(letter=None, **number):
+        there = {"number": made_up("number", **number), "letter": made_up("letter", letter)}
+        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[model])], CLAIMS)}
+
+    return run
+
+
+def failing(found) -> set[str]:
+    return {name for name, one in found.items() if one.verdict == "fails"}
+
+
+def test_in_the_papers_world_all_hold(judged) -> None:
+    found = judged()
+    assert {one.verdict for one in found.values()} == {"holds"}
+    assert found["frequency-separates-tasks"].value == 17
+    assert found["frequency-separates-layers"].value == 35
+    assert found["frequency-ids-as-in-table"].value == 1
+    assert all(one.inputs == 512 for one in found.values())
+
+
+def test_keys_that_cancel_and_queries_that_do_not_turn(judged) -> None:
+    found = judged(alignment=0.1, agreement=0.5)
+    assert failing(found) == {
+        "index-keys-aligned", "index-keys-aligned-within-window", "index-queries-turn", "index-queries-turn-in-reach",
+    }  # fmt: skip
+    assert found["index-keys-aligned"].interval == pytest.approx((0.09, 0.11))
+
+
+def test_opposite_windows_are_told(made_up) -> None:
+    results = made_up("number")
+    frame = results["keys"]
+    frame.loc[frame["keys"] == "all", "alignment"] = 0.1
+    one = next(one for one in judge([Evidence(lambda *_: results)], CLAIMS) if one.claim.id == "index-keys-aligned")
+    assert "Each window has one direction, and the two are opposite" in one.why
+
+
+def test_slow_first_layers_separate_neither_layers_nor_tasks(judged) -> None:
+    late = (1, 2, 2, 38, 10, 39, 38, 38, 38, 37, 37, 38)
+    assert failing(judged(ids=late)) == {
+        "frequency-separates-tasks", "frequency-separates-layers", "frequency-ids-as-in-table",
+    }  # fmt: skip
+    one = judged(ids=(1, 33, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38))["frequency-separates-tasks"]
+    assert (one.verdict, one.value) == ("fails", -1)
+    assert one.interval == pytest.approx((-1.8, -0.2))
+
+
+def test_fewer_layers_than_the_papers_cannot_be_compared(judged) -> None:
+    found = judged(ids=(1, 2))
+    assert "layer 2 is not among the results" in found["frequency-separates-tasks"].why
+    found = judged(ids=(1,))
+    assert "no fit of the queries of layer 1 over the integers 1-16" in found["index-queries-turn"].why
+    assert "alignment of keys of layer 1 was not measured" in found["index-keys-aligned"].why
+
+
+def test_a_model_that_has_not_learned_its_task_says_nothing(judged) -> None:
+    found = judged(accuracy=0.3)
+    assert {one.verdict for one in found.values()} == {"not tested"}
+    assert (
+        "the number model has not learned its task: its worst hop class is at 0.30" in found["index-queries-turn"].why
+    )
