@@ -15,7 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import whatwhere as ww
 from benchmarks.measure import Row, show
-from whatwhere.studies.watched.callbacks import EVERY
+from whatwhere.studies.watched.tables import EVERY
 
 STEPS, BATCH, SEQ, VOCABULARY = 600, 8, 64, 256
 INPUTS = 16
@@ -60,6 +60,6 @@ def main() -> None:
             rows += [
                 Row(f"{name}: scoring, share of the training time", 100 * watch.share, "%", "< 5"),
                 Row(f"{name}: whole training with a watch against without", total / min(alone), "x", "< 1.05"),
-                Row(f"{name}: (times scored", float(len(watch.watched.rows)), ")"),
+                Row(f"{name}: (times scored", float(len(watch.rows)), ")"),
             ]
     show(f"Watching {4 * 4} heads on {INPUTS} inputs of {SEQ} tokens in a training of {STEPS} steps", rows)

@@ -17,12 +17,12 @@ import argparse
 import time
 from pathlib import Path
 
+import pandas as pd
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import whatwhere as ww
 from whatwhere.heads.summary import label_of
-from whatwhere.studies.dynamics.history import read_history
 
 TEXT = Path(__file__).parent / "rounds.txt"
 LAYERS, HEADS, BATCH, WIDTH = 2, 4, 32, 64
@@ -97,13 +97,12 @@ def recall(model: LlamaForCausalLM, lines: torch.Tensor, queries: range) -> floa
 
 def show(out: Path) -> None:
     """Prints each head before and after training."""
-    history = read_history(out / "scores.csv")
     print("\nhead   positional      symbolic        label")
-    for layer, head in ((layer, head) for layer in range(LAYERS) for head in range(HEADS)):
-        positional, symbolic = history.positional[:, layer, head], history.symbolic[:, layer, head]
+    for (layer, head), rows in pd.read_csv(out / "scores.csv").groupby(["layer", "head"]):
+        positional, symbolic = rows["positional"].tolist(), rows["symbolic"].tolist()
         print(
             f"{layer}.{head}    {positional[0]:.2f} -> {positional[-1]:.2f}    "
-            f"{symbolic[0]:.2f} -> {symbolic[-1]:.2f}    {label_of(float(positional[-1]), float(symbolic[-1]))}"
+            f"{symbolic[0]:.2f} -> {symbolic[-1]:.2f}    {label_of(positional[-1], symbolic[-1])}"
         )
 
 

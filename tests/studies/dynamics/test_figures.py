@@ -1,147 +1,111 @@
-"""Figure 2 from runs whose numbers were written by hand."""
+"""The figures and the summary, from made-up tables."""
 
 from __future__ import annotations
 
-import csv
-import math
-from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from dynamics_world import STEPS, World, made_up
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.store.storage import write_csv
-from whatwhere.studies.dynamics.data import purity_rows, read_dynamics
-from whatwhere.studies.dynamics.figures import draw_dynamics, draw_seeds, shown_layers
-from whatwhere.studies.dynamics.history import COLUMNS
-from whatwhere.tasks import make_task
-from whatwhere.training.presets import smoke
-from whatwhere.training.run import Run
-from whatwhere.work.reproduction import draw_everything
+from whatwhere.studies.dynamics.figures import by_title, draw_figure_2, draw_readings, draw_seeds, shown_layers
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.summary import outcomes
+from whatwhere.studies.measuring import draw
+from whatwhere.studies.style import style
 
-STEPS = (0, 10, 20, 30)
-ACCURACY = (0.1, 0.5, 0.996, 1.0)
-NAMES = ("figure-2-dynamics", "all-layers", "gammas")
-
-
-def history_row(step: int, layer: int, head: int, positional: float, symbolic: float, entropy: float) -> list[object]:
-    return [step, layer, head, positional, symbolic, entropy, 0.01, 8, 0, "layer", entropy / 2, 0.0, 0]
-
-
-def make_run(directory: Path, task: str = "number", layers: int = 2, heads: int = 1, seed: int = 0) -> Path:
-    """Layer 0 turns positional at step 10, lapses, and stays so from step 30; the others symbolic from step 20."""
-    run = Run(directory)
-    run.create(replace(smoke(make_task(task)), seed=seed))
-    metrics = [
-        {"step": float(step), "loss": 1.0, "accuracy": mean, "accuracy_hop1": mean, "accuracy_hop2": mean}
-        for step, mean in zip(STEPS, ACCURACY, strict=True)
-    ]
-    run.write_metrics(metrics)
-    rows = []
-    for step in STEPS:
-        for layer in range(layers):
-            for head in range(heads):
-                positional = (0.95, 0.02) if step in (10, 30) else (0.8, 0.5)
-                symbolic = (0.08, 0.99) if step >= 20 else (1.0, 1.0)
-                rows.append(history_row(step, layer, head, *(symbolic if layer else positional), 2.0 - step / 20))
-    write_csv(run.scores_path, COLUMNS, rows)
-    return directory
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as opened:
-        return list(csv.DictReader(opened))
+MODELS = ["figure-2-dynamics", "all-layers", "gammas"]
 
 
 @pytest.mark.slow
-def test_every_figure_has_its_data_beside_it(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path / "number"), make_run(tmp_path / "letter", "letter", layers=12)]
-    files = draw_dynamics(runs, tmp_path / "figures")
-    assert [file.name for file in files] == [f"{name}.{kind}" for name in NAMES for kind in ("pdf", "png")]
-    accuracy = table(tmp_path / "figures" / "figure-2a-accuracy.csv")
-    assert [float(row["accuracy"]) for row in accuracy if (row["task"], row["hops"]) == ("number", "0")] == [*ACCURACY]
-    assert {(row["task"], row["layer"]) for row in table(tmp_path / "figures" / "figure-2b-scores.csv")} == {
-        ("number", "1"), ("letter", "1"), ("letter", "5"), ("letter", "11"),
-    }  # fmt: skip
-    layers = table(tmp_path / "figures" / "all-layers.csv")
-    assert len(layers) == len(STEPS) * (2 + 12)
-    assert [row["entropy_scaled"] for row in layers if (row["task"], row["layer"]) == ("number", "0")] == [
-        "1", "0.6666666667", "0.3333333333", "0",
+def test_every_figure_has_its_data_beside_it(world: World, tmp_path: Path) -> None:
+    files = draw(world.dynamics, tmp_path, kind="models")
+    assert [file.stem for file in files if file.suffix == ".png"] == MODELS
+    assert all(file.stat().st_size > 100 for file in files)
+    scores = pd.read_csv(tmp_path / "figure-2-dynamics-scores.csv")
+    assert set(scores["result"]) == {"number", "letter", "letter-control"}
+    assert len(scores) == 3 * len(STEPS) * 12
+    purity = pd.read_csv(tmp_path / "gammas-purity.csv")
+    assert set(purity["gamma"]) == {0.1, 0.05}
+    files = draw({"number": world.dynamics["number"]}, tmp_path)
+    assert [file.name for file in files][:2] == ["purity-by-reading.pdf", "purity-by-reading.png"]
+    again = [file.read_bytes() for file in draw({"number": world.dynamics["number"]}, tmp_path)]
+    assert again == [file.read_bytes() for file in files]
+
+
+def test_a_figure_has_a_column_for_each_kind_of_training() -> None:
+    control = made_up("letter", (300, 400, 500, 600))
+    control._inputs = {"task": {"name": "letter", "generator": "decoy"}}
+    runs = {"number": made_up("number", (400,) * 4, layers=2), "letter-control": control}
+    assert list(by_title(runs)) == ["Number task", "Letter task (leak-free data)"]
+    with style():
+        figure = draw_figure_2(runs)
+    titles = [axes.get_title("left") for axes in figure.axes if axes.get_visible()]
+    assert "A. Number task: accuracy" in titles
+    assert "Letter task (leak-free data): accuracy" in titles
+    assert [axes.get_ylabel() for axes in figure.axes if axes.get_ylabel().startswith("layer")] == [
+        "layer 1", "layer 1", "layer 5", "layer 11",
     ]  # fmt: skip
-    assert {row["gamma"] for row in table(tmp_path / "figures" / "gammas.csv")} == {"0.1", "0.05"}
-    assert {row["gamma"] for row in table(tmp_path / "figures" / "figure-2c-purity.csv")} == {"0.1"}
 
 
-def test_purity_tells_first_and_lasting_hits_apart(tmp_path: Path) -> None:
-    run = read_dynamics(make_run(tmp_path / "run", layers=3))
-    rows = {(kind, layer): rest for _, _, kind, layer, _, *rest in purity_rows(run, 0.1)}
-    assert rows["positional", 0] == [10, 30, 1]
-    assert rows["symbolic", 1] == rows["symbolic", 2] == [20, 20, 2]
-    assert str(rows["symbolic", 0]) == "[nan, nan, nan]"
-    assert run.purity(0.05).joined("symbolic") == []
+def test_the_staircase_names_the_layers_that_joined() -> None:
+    run = made_up("number", (300, 400, 500, 600))
+    with style():
+        counts = draw_readings({"number": run}).axes[0]
+        texts = [text.get_text() for axes in draw_seeds({"number": run}).axes for text in axes.texts]
+    lines = {str(line.get_label()): line for line in counts.get_lines()}
+    assert list(lines["positional"].get_xdata()) == [0, 300, 400, 500, 600, 1000]
+    assert list(lines["positional"].get_ydata()) == [0, 1, 2, 3, 4, 4]
+    assert {"0", "1", "2", "3", "4, 5, 6, 7, 8, 9, 10, 11", "all 12"} <= set(texts)
 
 
-def test_the_moment_of_maximal_accuracy_is_the_first_within_half_a_percent(tmp_path: Path) -> None:
-    assert read_dynamics(make_run(tmp_path / "run")).best == 20
+def test_several_heads_of_a_layer_are_named_apart_and_small_models_show_their_first_layer() -> None:
+    run = made_up("letter", (400,) * 4, layers=1, heads=2)
+    assert shown_layers(Training(run)) == [0]
+    with style():
+        texts = [text.get_text() for axes in draw_seeds({"letter": run}).axes for text in axes.texts]
+    assert "0.0, 0.1" in texts
 
 
-@pytest.mark.slow
-def test_one_run_with_several_heads_is_drawn_the_same_each_time(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", layers=1, heads=2)
-    assert shown_layers(read_dynamics(run)) == [0]
-    first = [file.read_bytes() for file in draw_dynamics([run], tmp_path / "figures")]
-    assert [file.read_bytes() for file in draw_dynamics([run], tmp_path / "figures")] == first
-
-
-def test_what_cannot_be_drawn_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(WhatwhereError, match="is not one"):
-        draw_dynamics([tmp_path], tmp_path / "figures")
-    run = make_run(tmp_path / "run")
-    write_csv(run / "metrics.csv", ["step", "loss", "accuracy"], [])
-    with pytest.raises(WhatwhereError, match="holds no evaluation yet"):
-        draw_dynamics([run], tmp_path / "figures")
-    (run / "scores.csv").unlink()
-    with pytest.raises(WhatwhereError, match=r"there are none yet.*whatwhere score"):
-        draw_dynamics([run], tmp_path / "figures")
-    assert not (tmp_path / "figures").exists()
-
-
-def test_undefined_accuracy_leaves_the_mark_out(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run")
-    Run(run).write_metrics([{"step": 0.0, "loss": 1.0, "accuracy": math.nan, "accuracy_hop1": math.nan}])
-    assert math.isnan(read_dynamics(run).best)
-    assert draw_dynamics([run], tmp_path / "figures")
-
-
-@pytest.mark.slow
-def test_seeds_are_drawn_together_where_a_task_has_several(tmp_path: Path) -> None:
-    runs = {
-        "number": {seed: make_run(tmp_path / str(seed) / "number") for seed in (0, 3)},
-        "letter": {0: make_run(tmp_path / "0" / "letter", "letter")},
+def test_seeds_stand_below_each_other() -> None:
+    runs = {f"number-{seed}": made_up("number", (400,) * 4) for seed in (10, 11)} | {
+        "letter": made_up("letter", (400,) * 4)
     }
-    files = draw_seeds(runs, tmp_path / "figures")
-    assert [file.name for file in files] == ["seeds.pdf", "seeds.png"]
-    accuracy, purity = (table(tmp_path / "figures" / f"seeds-{name}.csv") for name in ("accuracy", "purity"))
-    assert {(row["seed"], row["task"]) for row in accuracy} == {("0", "number"), ("3", "number"), ("0", "letter")}
-    assert len(accuracy) == 3 * 3 * len(STEPS)
-    since = {
-        (row["seed"], row["layer"], row["kind"]): row["pure_for_good"] for row in purity if row["task"] == "number"
-    }
-    assert (since["3", "0", "positional"], since["3", "1", "symbolic"], since["3", "1", "positional"]) == (
-        "30",
-        "20",
-        "",
-    )
+    with style():
+        figure = draw_seeds(runs)
+    shown = [axes.get_ylabel() for axes in figure.axes if axes.get_visible() and axes.get_ylabel()]
+    assert shown == ["number-10", "letter", "number-11"]
 
 
-@pytest.mark.slow
-def test_a_reproduction_shows_its_seeds_if_there_are_several(tmp_path: Path) -> None:
-    make_run(tmp_path / "number")
-    assert "seeds" not in {file.stem for file in draw_everything(tmp_path).figures}
-    make_run(tmp_path / "seeds" / "1" / "number", seed=1)
-    assert "seeds" in {file.stem for file in draw_everything(tmp_path).figures}
-    unscored = Run(tmp_path / "seeds" / "2" / "number")
-    unscored.create(replace(smoke(make_task("number")), seed=2))
-    Run(tmp_path / "letter").create(smoke(make_task("letter")))  # a task that nobody scored yet
-    draw_everything(tmp_path)
-    assert {row["seed"] for row in table(tmp_path / "figures" / "seeds-accuracy.csv")} == {"0", "1"}
+def test_the_moment_of_maximal_accuracy_is_the_first_within_half_a_percent() -> None:
+    assert Training(made_up("number", (300, 400, 500, 600))).best == 600
+
+
+def test_purity_tells_first_and_lasting_hits_apart() -> None:
+    def score(_: int, step: int) -> tuple[float, float]:
+        return (0.98, 0.02) if step in (100, 300) or step > 600 else (0.5, 0.6)
+
+    run = Training(made_up("number", (400,) * 4, score, layers=1))
+    (positional, symbolic) = run.pure(0.1)
+    assert (positional.kind, positional.first, positional.for_good) == ("positional", 100, 700)
+    assert (symbolic.kind, symbolic.first, symbolic.for_good) == ("symbolic", None, None)
+
+
+def test_the_summary_says_what_was_learned_when_and_which_heads_are_pure() -> None:
+    text = made_up("number", (300, 400, 500, 600)).summary
+    assert text.startswith("Dynamics of number: 11 checkpoints, steps 0 to 1,000, 1,200 inputs, tau 0.0001.\n")
+    assert "Accuracy ends at 0.990 0.990 0.990 0.990 (1/2/3/4 hops); it is maximal from step 600 on." in text
+    assert "reaches 0.9: 1: 289, 2: 389, 3: 489, 4: 589." in text
+    assert "0 (300), 1 (400), 2 (500), 3 (600)" in text
+    assert "queries: path" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "4: never" in made_up("number", (300, 400, 500, 10**9)).summary
+
+
+def test_a_sweep_shows_accuracy_and_pure_heads() -> None:
+    assert outcomes(made_up("number", (300, 400, 500, 600))) == pytest.approx(
+        {
+            "worst_accuracy": 0.99, "best_step": 600, "mean_positional": (4 * 0.98 + 8 * 0.04) / 12,
+            "mean_symbolic": (4 * 0.04 + 8 * 0.98) / 12, "pure_positional": 4, "pure_symbolic": 8,
+        }
+    )  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -16,10 +18,12 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.store.storage import read_csv
-from whatwhere.studies.dynamics.history import COLUMNS, read_history
+from whatwhere.store.manifest import Manifest
+from whatwhere.studies.dynamics.history import ScoreHistory
+from whatwhere.studies.dynamics.tables import Score
+from whatwhere.studies.results import Results
+from whatwhere.studies.watched import WATCHED, callbacks
 from whatwhere.studies.watched.callbacks import EACH_LOGGED, HeadWatch
-from whatwhere.trace import callbacks
 
 INPUTS = np.random.default_rng(0).integers(0, 20, (3, 7))
 
@@ -46,7 +50,7 @@ class Clock:
 
 
 def steps_in(out: Path) -> list[int]:
-    return read_history(out / "scores.csv").steps.tolist()
+    return ScoreHistory.of(pd.read_csv(out / "scores.csv")).steps.tolist()
 
 
 def test_scores_are_those_of_the_model_at_that_step(model: GPTJ, tmp_path: Path) -> None:
@@ -60,20 +64,22 @@ def test_scores_are_those_of_the_model_at_that_step(model: GPTJ, tmp_path: Path)
         with torch.no_grad():
             for weight in model.parameters():
                 weight.mul_(1.05)
-    history = read_history(tmp_path / "run" / "scores.csv")
+    history = ScoreHistory.of(pd.read_csv(tmp_path / "run" / "scores.csv"))
     assert history.steps.tolist() == [0, 10, 20]
-    assert history.settings.tau == 0.05
-    assert history.settings.inputs == 3
+    results = Results.open(WATCHED, tmp_path / "run")
+    assert (results.settings.tau, results.settings.inputs, results.settings.length) == (0.05, 3, 7)
     for name in ("positional", "symbolic", "entropy", "entropy_share"):
         wanted = torch.stack([getattr(scores, name) for scores in expected]).numpy()
-        np.testing.assert_allclose(getattr(history, name), wanted, rtol=1e-6, atol=1e-9)
-    table = read_csv(tmp_path / "run" / "scores.csv", "scores", COLUMNS)
-    assert {row["level"] for row in table} == {"keys"}
+        np.testing.assert_allclose(getattr(history, name), wanted, atol=1e-7)
+    table = pd.read_csv(tmp_path / "run" / "scores.csv")
+    assert list(table) == [field.name for field in fields(Score)]
+    assert set(table["reading"]) == {"last"}
+    assert set(table["n"]) == {3}
 
 
 def test_chosen_heads_and_queries_alone_are_scored(model: GPTJ, tmp_path: Path) -> None:
     HeadWatch(model, INPUTS, tmp_path, layers=[1], heads=[(0, 1)], queries=[3, -1])(5)
-    history = read_history(tmp_path / "scores.csv")
+    history = ScoreHistory.of(pd.read_csv(tmp_path / "scores.csv"))
     assert np.isnan(history.positional[0, 0, 0])
     with torch.no_grad():
         expected = ww.score(ww.trace(model, INPUTS, queries=[3, -1])).positional.numpy()
@@ -108,15 +114,12 @@ def test_training_goes_on_bit_for_bit_as_if_nobody_watched(tmp_path: Path) -> No
 
 
 def test_a_model_that_draws_random_numbers_does_not_shift_those_of_training(model: GPTJ, tmp_path: Path) -> None:
-    traced = model.trace
-
-    def noisy(*args: Any, **kwargs: Any) -> Any:
+    def noisy(*_: Any) -> None:
         assert not model.training
         assert not torch.is_grad_enabled()
         torch.rand(7)
-        return traced(*args, **kwargs)
 
-    model.trace = noisy
+    model.embedding.register_forward_hook(noisy)
     before = torch.get_rng_state()
     HeadWatch(model, INPUTS, tmp_path)(0)
     assert torch.equal(before, torch.get_rng_state())
@@ -140,8 +143,7 @@ def test_resuming_repeats_no_step_and_drops_a_future_that_did_not_come(model: GP
     again(45, final=True)
     again(45, final=True)
     assert steps_in(tmp_path) == [0, 10, 20, 30, 40, 45]
-    losses = read_csv(tmp_path / "metrics.csv", "losses", ["step", "loss"])
-    assert [float(row["loss"]) for row in losses] == [0, 10, -20, -30, -40]
+    assert pd.read_csv(tmp_path / "metrics.csv")["loss"].tolist() == [0, 10, -20, -30, -40]
 
 
 def test_scores_that_are_there_are_not_harmed(model: GPTJ, tmp_path: Path) -> None:
@@ -149,23 +151,27 @@ def test_scores_that_are_there_are_not_harmed(model: GPTJ, tmp_path: Path) -> No
     before = (tmp_path / "scores.csv").read_bytes()
     with pytest.raises(WhatwhereError, match="holds scores of a watch already"):
         HeadWatch(model, INPUTS, tmp_path)
-    with pytest.raises(WhatwhereError, match=r"made with tau 0\.01, and 0\.5"):
+    with pytest.raises(WhatwhereError, match=r"expected scores with tau 0\.5, got 0\.0001"):
         HeadWatch(model, INPUTS, tmp_path, tau=0.5, resume=True)
-    with pytest.raises(WhatwhereError, match="made with inputs_sha256"):
+    with pytest.raises(WhatwhereError, match="expected scores with tokens"):
         HeadWatch(model, (INPUTS + 1) % 20, tmp_path, resume=True)
     assert (tmp_path / "scores.csv").read_bytes() == before
-    (tmp_path / "watch.json").write_text('{"watch": {}}')
-    with pytest.raises(WhatwhereError, match="should say what was watched"):
+    manifest = (tmp_path / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(manifest.replace("GPTJ", "GPTK"))
+    with pytest.raises(WhatwhereError, match="damaged or was edited"):
         HeadWatch(model, INPUTS, tmp_path, resume=True)
-    (tmp_path / "watch.json").unlink()
-    with pytest.raises(WhatwhereError, match=r"holds a scores\.csv that no watch made"):
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(WhatwhereError, match=r"got a scores\.csv that no watch made"):
         HeadWatch(model, INPUTS, tmp_path, resume=True)
+    Manifest(tmp_path / "other").begin("length", {}, {})
+    with pytest.raises(WhatwhereError, match="expected scores of a watch, got results of 'length'"):
+        HeadWatch(model, INPUTS, tmp_path / "other", resume=True)
 
 
 def test_damaged_losses_are_refused(model: GPTJ, tmp_path: Path) -> None:
     HeadWatch(model, INPUTS, tmp_path)(0, loss=1.0)
     (tmp_path / "metrics.csv").write_text("step,loss\n0,much\n")
-    with pytest.raises(WhatwhereError, match=r"metrics\.csv is damaged"):
+    with pytest.raises(WhatwhereError, match=r"metrics\.csv is not the file that manifest\.json describes"):
         HeadWatch(model, INPUTS, tmp_path, resume=True)
 
 
@@ -217,17 +223,18 @@ def test_the_tracker_hears_single_heads_if_they_are_few_and_means_of_many(model:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"every": 0}, "every must be a number of steps from 1"),
-        ({"budget": 0.0}, "budget must be a share"),
-        ({"budget": 1.5}, "budget must be a share"),
-        ({"tau": 0.0}, "tau must be"),
-        ({"heads": [(0, -1)]}, "count from 0"),
-        ({"layers": [-1]}, "count from 0"),
-        ({"inputs": INPUTS[0]}, r"\[batch, seq\] were expected, and \(7,\)"),
+        ({"every": 0}, "every: expected a number of steps from 1, got 0"),
+        ({"budget": 0.0}, "budget: expected a share"),
+        ({"budget": 1.5}, "budget: expected a share"),
+        ({"tau": 0.0}, "expected a tau above 0, got 0"),
+        ({"often": 3}, "expected options of every, layers, heads, queries, tau, budget, got 'often'"),
+        ({"heads": [(0, -1)]}, "expected layers and heads from 0, got -1"),
+        ({"layers": [-1]}, "expected layers and heads from 0, got -1"),
+        ({"inputs": INPUTS[0]}, r"\[batch, seq\], got \(7,\)"),
         ({"inputs": INPUTS[:, :2]}, "at least three token ids"),
         ({"inputs": INPUTS[:0]}, "at least one sequence"),
-        ({"inputs": INPUTS / 2}, "float64 arrived"),
-        ({"model": nn.Linear(2, 2)}, "a Linear arrived"),
+        ({"inputs": INPUTS / 2}, "of torch.float64"),
+        ({"model": nn.Linear(2, 2)}, "got a Linear"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -239,9 +246,9 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_a_head_that_does_not_exist_and_steps_that_fall_are_refused(model: GPTJ, tmp_path: Path) -> None:
-    with pytest.raises(WhatwhereError, match="layer 1 has the heads 0 to 1, and head 2"):
+    with pytest.raises(WhatwhereError, match="layer 1: expected heads from 0 to 1, got 2"):
         HeadWatch(model, INPUTS, tmp_path / "heads", heads=[(1, 2)])(0)
     watch = HeadWatch(model, INPUTS, tmp_path / "steps")
     watch(10)
-    with pytest.raises(WhatwhereError, match="step 9 came after step 10"):
+    with pytest.raises(WhatwhereError, match="got step 9 after step 10"):
         watch(9)

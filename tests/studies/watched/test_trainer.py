@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 import whatwhere as ww
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.store.storage import read_csv
-from whatwhere.studies.dynamics.history import read_history
+from whatwhere.studies.dynamics.history import ScoreHistory
 from whatwhere.studies.watched.trainer import HeadWatchCallback
 
 pytest.importorskip("accelerate", reason="the Trainer cannot run without accelerate; pip install accelerate")
@@ -56,17 +56,17 @@ def test_scores_are_kept_and_logged_and_the_loss_still_is(tmp_path: Path) -> Non
     trainer, reporter = make(tmp_path)
     trainer.add_callback(HeadWatchCallback(trainer, HELD_OUT, tmp_path / "run", every=3, budget=None))
     trainer.train()
-    history = read_history(tmp_path / "run" / "scores.csv")
+    history = ScoreHistory.of(pd.read_csv(tmp_path / "run" / "scores.csv"))
     assert history.steps.tolist() == [0, 3, 6]
     assert trainer.model is not None
     last = ww.score(ww.trace(trainer.model, HELD_OUT))
-    np.testing.assert_allclose(history.positional[-1], last.positional.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(history.positional[-1], last.positional.numpy(), atol=1e-6)
     logged = {step: values for step, values in reporter.heard if "heads/1.0/positional" in values}
     assert sorted(logged) == [0, 3, 6]
     assert logged[6]["heads/1.0/positional"] == pytest.approx(float(last.positional[1, 0]), rel=1e-6)
     assert [step for step, values in reporter.heard if "loss" in values] == [1, 2, 3, 4, 5, 6]
     losses = {step: values["loss"] for step, values in reporter.heard if "loss" in values}
-    kept = {int(row["step"]): float(row["loss"]) for row in read_csv(tmp_path / "run/metrics.csv", "losses", ["loss"])}
+    kept = pd.read_csv(tmp_path / "run" / "metrics.csv").set_index("step")["loss"].to_dict()
     assert kept == pytest.approx({3: losses[2], 6: losses[5]})  # the last that was known
 
 
@@ -92,7 +92,7 @@ def test_a_training_that_resumes_goes_on_with_its_scores(tmp_path: Path) -> None
     again, _ = make(tmp_path, steps=6)
     again.add_callback(HeadWatchCallback(again, HELD_OUT, tmp_path / "run", every=1, budget=None))
     again.train(resume_from_checkpoint=str(tmp_path / "trainer" / "checkpoint-2"))
-    assert read_history(tmp_path / "run" / "scores.csv").steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert ScoreHistory.of(pd.read_csv(tmp_path / "run" / "scores.csv")).steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
     anew, _ = make(tmp_path)
     anew.add_callback(HeadWatchCallback(anew, HELD_OUT, tmp_path / "run"))
     with pytest.raises(WhatwhereError, match="holds scores of a watch already"):

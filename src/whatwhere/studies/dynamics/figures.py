@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING
 
 from whatwhere.heads.purity import GAMMAS
 from whatwhere.studies.dynamics.history import Training
-from whatwhere.studies.dynamics.panels import draw_accuracy, draw_purity, draw_scores, legend_below, mark_maximum
+from whatwhere.studies.dynamics.panels import (
+    draw_accuracy,
+    draw_counts,
+    draw_purity,
+    draw_scores,
+    legend_below,
+    mark_maximum,
+)
 from whatwhere.studies.results import Results
 
 if TYPE_CHECKING:
@@ -153,7 +160,7 @@ def draw_readings(results: Mapping[str, Results]) -> Figure:
     )  # fmt: skip
     for line, reading in zip(panels, readings, strict=True):
         for axes, tau in zip(line, taus, strict=True):
-            draw_purity(axes, run.pure(GAMMAS[0], reading, tau), run.last, names=False)
+            draw_counts(axes, run.pure(GAMMAS[0], reading, tau), run.last)
         line[0].set_ylabel(f"queries: {reading}\nheads")
     for axes, tau in zip(panels[0], taus, strict=True):
         axes.set_title(rf"$\tau$ = {tau:g}", weight="bold")

@@ -57,8 +57,8 @@ def spread(run: Training, seed: int = 0) -> Estimate:
     rng = np.random.default_rng(seed)
     counts = run.counts.astype(np.int64)  # [step, hop]
     drawn = [_ratio(run.steps, rng.binomial(counts, run.accuracy) / counts) for _ in range(_RESAMPLES)]
-    low, high = percentiles(np.array(drawn))
-    return Estimate(_ratio(run.steps, run.accuracy), float(low), float(high), int(counts[-1].sum()))
+    low, high = percentiles(np.array(drawn)[:, None])
+    return Estimate(_ratio(run.steps, run.accuracy), float(low[0]), float(high[0]), int(counts[-1].sum()))
 
 
 def _ratio(steps: Int[np.ndarray, "step"], shares: Float[np.ndarray, "step hop"]) -> float:

@@ -57,19 +57,19 @@ def draw_scores(axes: Axes, run: Training, layer: int) -> None:
     axes.set_ylabel(f"layer {layer}")
 
 
-def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int, *, names: bool = True) -> None:
-    """Two staircases of heads that are pure for good (Figure 2C).
+def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
+    """Two staircases of heads that are pure for good (Figure 2C), with the layers that joined at each rise.
+
+    Symbolic names stand left above a rise, positional ones right below it, where their own staircase never runs.
 
     Args:
         axes: where.
         pure: rows of the table of purity, of one tolerance, reading and tau.
         last: the last step.
-        names: write the layers that joined at each rise (layer.head where a layer has several heads): symbolic ones
-            left above it, positional ones right below it, where their own staircase never runs.
     """
     draw_counts(axes, pure, last)
     heads = max(row.head for row in pure) + 1
-    for kind in KINDS if names else ():
+    for kind in KINDS:
         joined = sorted(
             (row.for_good, row.layer, row.head) for row in pure if row.kind == kind and row.for_good is not None
         )

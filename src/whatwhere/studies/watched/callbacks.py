@@ -86,7 +86,7 @@ class HeadWatch:
         self.results = Results(WATCHED, self._settings(), type(model).__name__, Path(out))
         self.rows: dict[int, list[Score]] = {}
         """The scores so far, by step."""
-        self.losses: dict[int, float | None] = {}
+        self.losses: dict[int, float] = {}
         self._take_up(resume)
         self.seconds = 0.0
         """How long scoring took so far."""
@@ -123,7 +123,8 @@ class HeadWatch:
             return None
         start = time.perf_counter()
         self.rows[step] = self._score(step)
-        self.losses[step] = loss.item() if isinstance(loss, Tensor) else loss
+        if loss is not None:
+            self.losses[step] = loss.item() if isinstance(loss, Tensor) else loss
         self._write()
         values = logged(self.rows[step])
         if self.tracker is not None:
@@ -219,7 +220,9 @@ class HeadWatch:
 
     def _write(self) -> None:
         self.results.write("scores", [row for step in sorted(self.rows) for row in self.rows[step]])
-        self.results.write("metrics", [Loss(step, self.losses.get(step)) for step in sorted(self.rows)])
+        self.results.write("metrics", [Loss(step, self.losses[step]) for step in sorted(self.losses)])
+        assert self.results.manifest is not None
+        self.results.manifest.pause(0.0)  # nothing is being written any more; a later change of a file is damage
 
 
 def logged(rows: Sequence[Score]) -> dict[str, float]:

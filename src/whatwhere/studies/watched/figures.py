@@ -56,7 +56,7 @@ def draw_training(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    losses = [(row.step, row.loss) for row in one.rows("metrics", Loss) if row.loss is not None]
+    losses = [(row.step, row.loss) for row in one.rows("metrics", Loss)]
     rows = 2 if losses else 1
     figure, panels = pyplot.subplots(rows, 1, figsize=(5.6, 0.6 + 2.3 * rows), squeeze=False, sharex=True)
     last = ScoreHistory.of(one["scores"]).steps[-1]

@@ -67,8 +67,7 @@ class WatchSettings:
 
 @dataclass(frozen=True)
 class Loss:
-    """The training loss at a scored step."""
+    """The training loss at a scored step, if it was given."""
 
     step: int
-    loss: float | None
-    """None if it was not given."""
+    loss: float

@@ -1,0 +1,169 @@
+"""Change one thing in the paper's world, and just the claims that speak of it notice."""
+
+from __future__ import annotations
+
+import pytest
+from dynamics_world import World, made_up, made_up_mechanism, world_score
+
+from whatwhere.studies.dynamics import DYNAMICS
+
+IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
+
+
+def test_in_the_papers_world_every_claim_holds(world: World) -> None:
+    assert {one.verdict for one in world.judged().values()} == {"holds"}
+
+
+def test_hops_learned_at_once_or_out_of_order_are_no_gradient(world: World) -> None:
+    world.dynamics["number"] = made_up("number", (500, 600, 600, 600))
+    assert world.failing() == {"number-hops-in-order"}
+    assert world.judged()["number-hops-in-order"].value == pytest.approx(1.2, abs=0.01)
+    world.dynamics["number"] = made_up("number", (600, 300, 400, 500))
+    assert world.failing() == {"number-hops-in-order"}
+
+
+def test_the_order_is_told_in_steps_with_its_inputs(world: World) -> None:
+    one = world.judged()["number-hops-in-order"]
+    assert one.why.startswith("0.9 is reached at steps 289, 389, 489 and 589 for 1, 2, 3 and 4 hops.")
+    assert one.inputs == 1200
+    assert one.interval is not None
+    assert one.interval[0] > 1.9
+
+
+def test_letters_one_after_another_are_not_together(world: World) -> None:
+    world.dynamics["letter"] = made_up("letter", IN_ORDER)
+    assert world.failing() == {"letter-hops-together"}
+    world.dynamics["letter"]._inputs = {"task": {"name": "letter", "generator": "decoy"}}
+    assert world.judged()["letter-hops-together"].why.endswith("leak-free data, not on the authors'.")
+
+
+def test_a_control_that_learns_at_once_explains_nothing(world: World) -> None:
+    world.dynamics["letter-control"] = made_up("letter", TOGETHER)
+    assert world.failing() == {"control-hops-in-order"}
+    del world.dynamics["letter-control"]
+    assert world.judged()["control-hops-in-order"].missing
+
+
+def test_the_test_split_decides_what_is_learned_where_it_was_measured(world: World) -> None:
+    world.dynamics["letter"] = made_up("letter", TOGETHER, test=0.98)
+    one = world.judged()["both-tasks-learned"]
+    assert (one.verdict, one.value, one.inputs) == ("fails", 0.98, 5000)
+    assert one.why == "The worst hop class of both models: letter task, 1 hop, on the test split."
+
+
+def test_a_model_that_never_learned_says_nothing_about_solutions(world: World) -> None:
+    world.dynamics["letter"] = made_up("letter", (100, 100, 100, 10**9))
+    judged = world.judged()
+    assert judged["both-tasks-learned"].verdict == "fails"
+    one = judged["letter-needs-only-symbolic"]
+    assert (one.verdict, one.missing) == ("not tested", False)
+    assert "has not learned its task: its worst hop class ends at 0.20" in one.why
+    assert judged["number-needs-both-kinds"].verdict == "holds"
+
+
+def test_impure_heads_that_nothing_needs_count_for_one_reading_only(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.3, 0.8) if layer > 6 and step else world_score("number", layer, step)
+
+    world.dynamics["number"] = made_up("number", IN_ORDER, score)
+    assert world.failing() == {"pure-at-maximum-number-all"}
+    why = world.judged()["pure-at-maximum-number-all"].why
+    assert why.startswith("At step 600 7 of 12 are pure, at the end 7. Not pure then: layer 7 0.30/0.80, layer 8")
+    assert why.endswith("and 1 more (positional/symbolic). With tau 0.001, 0.01 and 0.1: 7, 7 and 7.")
+
+
+def test_without_positional_heads_there_is_no_staircase_and_one_kind_only(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.4, 0.6) if layer < 4 and step else world_score("number", layer, step)
+
+    world.dynamics["number"] = made_up("number", IN_ORDER, score)
+    assert world.failing() == {
+        "pure-at-maximum-number-all", "pure-at-maximum-number-needed", "number-needs-both-kinds",
+        "number-suffices-with-both-kinds", "number-has-both-kinds", "positional-purity-steps",
+    }  # fmt: skip
+    assert "no head ever is, over all swaps" in world.judged()["positional-purity-steps"].why
+
+
+def test_without_symbolic_heads_none_is_early_enough(world: World) -> None:
+    world.dynamics["number"] = made_up("number", IN_ORDER, lambda _, step: (0.98, 0.04) if step else (1.0, 1.0))
+    one = world.judged()["symbolic-purity-early"]
+    assert (one.verdict, one.why) == ("fails", "No head of the number model becomes purely symbolic for good.")
+
+
+def test_the_window_that_gets_most_attention_decides(world: World) -> None:
+    world.mechanism["number"] = made_up_mechanism("number", range(5), "1.0 6.0", (0.5, 0.6))
+    assert world.failing() == {"pure-number-needed-within-window", "number-has-both-kinds-within-window"}
+
+
+def test_a_positional_head_in_the_letter_model_counts_against_it(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.98, 0.04) if layer == 3 and step else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = made_up("letter", TOGETHER, score)
+    assert world.failing() == {"letter-needs-only-symbolic", "letter-suffices-with-symbolic"}
+
+
+def test_where_no_single_head_is_needed_the_fewest_that_suffice_speak(world: World) -> None:
+    for task in ("number", "letter"):
+        world.mechanism[task] = made_up_mechanism(task, (), "1.0 6.0", None)
+    judged = world.judged()
+    for name in ("pure-at-maximum-letter-needed", "letter-needs-only-symbolic"):
+        assert judged[name].verdict == "not tested"
+        assert judged[name].why.startswith("no single head of the letter model is needed")
+    assert judged["number-suffices-with-both-kinds"].verdict == "holds"
+    assert judged["letter-suffices-with-symbolic"].verdict == "holds"
+    world.mechanism["number"] = made_up_mechanism("number", (), "", None)
+    assert "no set of heads of the number model suffices" in world.judged()["number-suffices-with-both-kinds"].why
+
+
+def test_purity_that_does_not_survive_a_smaller_tolerance(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.08, 0.92) if step >= 300 else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = made_up("letter", TOGETHER, score)
+    assert world.failing() == {"purity-same-at-smaller-gamma"}
+    assert world.judged()["purity-same-at-smaller-gamma"].value == 0.5
+    mixed = {task: made_up(task, IN_ORDER, lambda _, __: (0.5, 0.6)) for task in ("number", "letter")}
+    assert "no head of either model ends pure" in World(mixed).judged()["purity-same-at-smaller-gamma"].why
+
+
+def test_scores_below_one_together_break_the_exclusion_principle(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.3, 0.3) if step == 100 else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = made_up("letter", TOGETHER, score)
+    assert world.failing() == {"exclusion-principle"}
+
+
+def test_high_scores_without_high_entropy_are_seen(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.95, 0.95) if step == 100 else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = made_up("letter", TOGETHER, score)
+    one = world.judged()["both-high-means-uniform"]
+    assert (one.verdict, one.value) == ("fails", 0.3)
+    assert "letter model, layer 0, step 100" in one.why
+    never = {task: made_up(task, IN_ORDER, lambda _, __: (0.5, 0.6)) for task in ("number", "letter")}
+    assert "no head has both scores high" in World(never).judged()["both-high-means-uniform"].why
+
+
+def test_scores_that_do_not_start_at_step_0_cannot_tell_how_they_start(world: World) -> None:
+    world.dynamics["letter"] = made_up("letter", TOGETHER, steps=(100, 400, 500))
+    one = world.judged()["scores-start-high"]
+    assert (one.verdict, one.why) == (
+        "not tested", "the scores of the letter model begin at step 100, not before training.",
+    )  # fmt: skip
+
+
+def test_without_results_nothing_is_tested_for_want_of_them(world: World) -> None:
+    assert all(one.missing for one in World().judged().values())
+    world.dynamics["number"] = made_up("number", IN_ORDER)
+    del world.dynamics["number"]._frames["readings"]
+    one = world.judged()["number-has-both-kinds"]
+    assert (one.missing, one.why) == (True, "the table 'readings' of dynamics on the number model is not there.")
+
+
+def test_every_claim_says_at_which_tau_and_query_purity_is_judged() -> None:
+    for claim in DYNAMICS.all_claims():
+        if "pure" in claim.measured_how:
+            assert "last query, tau 1e-4" in claim.measured_how or "Kinds" in claim.measured_how, claim.id

@@ -1,0 +1,43 @@
+"""When a hop class is learned, against curves whose crossing is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dynamics_world import made_up
+
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.learning import crossing, crossings, spread
+
+STEPS = np.arange(0, 600, 100)
+
+
+def test_a_crossing_lies_between_the_evaluations_around_it() -> None:
+    assert crossing(STEPS, np.array([0.1, 0.2, 0.8, 1.0, 1.0, 1.0])) == pytest.approx(250)
+    assert crossing(STEPS, np.array([0.95, 1, 1, 1, 1, 1])) == 0
+    assert crossing(STEPS, np.array([0.1, math.nan, 0.8, 1.0, 1.0, 1.0])) == pytest.approx(250)
+
+
+def test_one_lucky_evaluation_is_no_crossing() -> None:
+    """The first of these reaches 0.9 at step 100, and then falls back."""
+    assert crossing(STEPS, np.array([0.2, 0.92, 0.4, 0.5, 0.8, 1.0])) == pytest.approx(450)
+
+
+def test_a_class_that_is_never_learned_has_no_crossing() -> None:
+    assert math.isnan(crossing(STEPS, np.full(6, 0.5)))
+    assert math.isnan(crossing(STEPS, np.full(6, math.nan)))
+
+
+def test_the_ratio_of_steps_has_an_interval_from_the_inputs_of_each_accuracy() -> None:
+    run = Training(made_up("number", (300, 400, 500, 600)))
+    found = crossings(run)
+    assert [round(step) for step in found.values()] == [289, 389, 489, 589]  # between 0.2 and 0.99, near the end
+    ratio = spread(run)
+    assert ratio.value == pytest.approx(589 / 289, abs=0.01)
+    assert ratio.low <= ratio.value <= ratio.high
+    assert ratio.high - ratio.low < 0.05
+    assert ratio.n == 1200
+    assert spread(run) == ratio
+    assert math.isnan(spread(Training(made_up("number", (300, 10**9)))).value)
