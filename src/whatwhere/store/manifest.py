@@ -130,7 +130,7 @@ class Manifest:
             known = {name: getattr(self.record, name) for name in wanted}
             if known == wanted:
                 return
-            if not force:
+            if self.record.files and not force:  # one that was refused before its first table leaves nothing to keep
                 raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}.")
             self.clear()
         elif older := self._older():

@@ -112,9 +112,17 @@ def test_looking_at_oneself_is_an_ideal_function(world: World) -> None:
     assert not world.failing()
 
 
-def test_roles_of_heads_that_do_not_work_do_not_matter(world: World) -> None:
-    world.put("letter", "verdicts", [*verdicts("retrieval")[:4], *verdicts("elsewhere")[4:]])
+def test_roles_of_heads_that_are_not_needed_do_not_matter(world: World) -> None:
+    world.put("number", "verdicts", [*verdicts("index")[:4], *verdicts("elsewhere")[4:]])
     assert not world.failing()
+
+
+def test_where_no_head_is_needed_alone_those_that_suffice_are_asked(world: World) -> None:
+    world.put("number", "ablation", ablation(set()))
+    world.put("number", "verdicts", [*verdicts("index")[:4], *verdicts("elsewhere")[4:]])
+    assert world.judged()["number-heads-index"].verdict == "holds"
+    world.put("number", "sufficient", sufficient(0, 1, 2, 5))
+    assert world.judged()["number-heads-index"].verdict == "fails"
 
 
 def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> None:
@@ -156,6 +164,7 @@ def test_a_shallow_model_has_no_layer_11(world: World) -> None:
 
 
 def test_a_model_that_needs_no_head_at_all_allows_no_verdict(world: World) -> None:
+    world.put("letter", "ablation", ablation(set()))
     world.put("letter", "sufficient", sufficient())
     one = world.judged()["letter-heads-retrieval"]
     assert (one.verdict, one.why) == ("not tested", "the letter model keeps its accuracy without any head.")

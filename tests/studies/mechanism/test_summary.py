@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.mechanism import MECHANISM, tables
-from whatwhere.studies.mechanism.summary import outcomes, shortcut_layers
+from whatwhere.studies.mechanism.summary import outcomes, shortcut_layers, summary
 from whatwhere.studies.results import Results
 
 
@@ -70,20 +72,27 @@ def test_the_text_tells_each_number_with_its_interval_and_count() -> None:
     assert max(map(len, text.splitlines())) <= 100
     for told in (
         "show the input a b 2. The answer of the model, b, is wrong, it is a.",
-        "0.0 index 0.90 (0.80-0.95) 1 1 1 confirmed",
-        "0 0.25 (0.10-0.90) 1 1.00 (0.10-0.90) inputs 100",  # it ends where all is settled
-        "layer 0: 2 hops 0.30 (0.22-0.40) of 100 answers",
-        "1 1.50 (1.40-1.60) 1 0.00 (0.00-0.04) 100",
+        "0.0 index .90 (.80-.95) 1 1 1 confirmed",
+        "0 .25 (.10-.90) 1 1.00 (.10-.90) inputs 100",  # it ends where all is settled
+        "layer 0: 2 hops .30 (.22-.40) of 100 answers",
+        "1 1.50 (1.40-1.60) 1 .00 (.00-.04) 100",
         "address of p1 at once, p2 after layer 3, p3 never.",
-        "none 1.00 (0.96-1.00) 0.0 0.12 (0.10-0.15)",
+        "none 1.00 (.96-1.00) 0.0 .12 (.10-.15)",
         "None of the other 1 heads is needed alone",
-        "all mixed 0.50* all 0.99",
-        "1 1 of 2 0 0.99 (0.10-0.90) 0.97 (0.10-0.90) 1.00 (0.10-0.90)",
-        "hop 1: layer 1, 1.00 (0.93-1.00) of 50 pairs",
-        "1 1.00 (0.96-1.00) 100 0.12 trained",
-        "2 0.50 (0.10-0.90) 100 nothing hides the answer",
+        "all mixed .50* all .99",
+        "1 1 of 2 0 .99 (.10-.90) .97 (.10-.90) 1.00 (.10-.90)",
+        "hop 1: layer 1, 1.00 (.93-1.00) of 50 pairs",
+        "1 1.00 (.96-1.00) 100 .12 trained",
+        "2 .50 (.10-.90) 100 nothing hides the answer",
     ):
         assert told in squeezed(text), told
+
+
+def test_no_cell_is_cut_in_a_terminal_of_80_columns() -> None:
+    console = Console(width=80, file=io.StringIO(), record=True)
+    for block in summary(written()):
+        console.print(block)
+    assert "…" not in console.export_text()
 
 
 def test_a_model_that_needs_no_single_head_is_told_as_such() -> None:

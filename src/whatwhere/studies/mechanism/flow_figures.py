@@ -37,11 +37,11 @@ def draw_tasks(results: Mapping[str, Results]) -> Figure:
 
     shown = {name: one.rows("examples", Example)[0] for name, one in results.items()}
     widest = max(len(example.tokens.split()) for example in shown.values())
-    size = (max(6.0, 0.52 * widest + 0.6), 2.1 * len(shown))
+    size = (0.52 * max(8, widest) + 0.6, 2.1 * len(shown))  # a fixed scale, so that each number is above its arc
     figure, panels = pyplot.subplots(len(shown), 1, figsize=size, squeeze=False)
     for axes, (name, example) in zip(panels[:, 0], shown.items(), strict=True):
         _draw_input(axes, example, task_of(results[name]))
-        axes.set(xlim=(-0.7, widest - 0.3), ylim=(-0.8, 2.9))
+        axes.set(xlim=(-0.7, max(8, widest) - 0.3), ylim=(-0.8, 2.9))
     return figure
 
 

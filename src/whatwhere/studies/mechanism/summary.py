@@ -73,12 +73,12 @@ def _is_shortcut(row: Move) -> bool:
 
 def _roles(rows: Sequence[Verdict]) -> list[RenderableType]:
     made = table(
-        "head", "role", "share of queries", "brings", "needed by hops", "expected", "verdict",
-        left=("role", "verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
+        "head", "role", "share of queries", " brings", " needed by hops", " expected", " verdict",
+        left=("role", " verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
     )  # fmt: skip
     for row in rows:
-        cells = (f"{row.layer}.{row.head}", f"  {row.role}", _span(row.share))
-        made.add_row(*cells, *(f"  {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
+        cells = (f"{row.layer}.{row.head}", f" {row.role}", _span(row.share))
+        made.add_row(*cells, *(f" {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
     told = (
         "brings: hops from the answer at which the answer can first be read after this layer. Classes of as many hops "
         "or more are then expected to need the head."
@@ -91,7 +91,7 @@ def _readout(rows: Sequence[Readable]) -> Table:
     made = table("after layer", *map(_hops, classes), title="\nThe answer can be read at the last token")
     last = {(row.layer, row.hops): row.share for row in rows if row.position == 0}
     for layer in sorted({layer for layer, _ in last if layer is not None}):
-        made.add_row(str(layer), *(f"  {_span(last[layer, hops])}" for hops in classes))
+        made.add_row(str(layer), *(f" {_span(last[layer, hops])}" for hops in classes))
         if min(last[layer, hops].value for hops in classes) >= SETTLED:
             break
     made.add_row("inputs", *(str(last[None, hops].n) for hops in classes))
@@ -117,7 +117,7 @@ def _layers_used(rows: Sequence[LayersUsed]) -> Table:
     )  # fmt: skip
     for row in rows:
         cells = (_span(row.layers), str(row.doubling), _span(row.fewer), str(row.layers.n))
-        made.add_row(str(row.hops), *(f"  {cell}" for cell in cells))
+        made.add_row(str(row.hops), *(f" {cell}" for cell in cells))
     return made
 
 
@@ -137,10 +137,10 @@ def _ablation(rows: Sequence[Ablation]) -> list[RenderableType]:
     heads = sorted({(row.layer, row.head) for row in rows})
     of = {(row.layer, row.head, row.hops): row for row in rows}
     made = table("head", *map(_hops, classes), title="\nAccuracy with one head replaced by its mean")
-    made.add_row("none", *(f"  {_span(of[*heads[0], hops].before)}" for hops in classes))
+    made.add_row("none", *(f" {_span(of[*heads[0], hops].before)}" for hops in classes))
     needed = [head for head in heads if any(of[*head, hops].needed for hops in classes)]
     for head in needed:
-        made.add_row(f"{head[0]}.{head[1]}", *(f"  {_span(of[*head, hops].after)}" for hops in classes))
+        made.add_row(f"{head[0]}.{head[1]}", *(f" {_span(of[*head, hops].after)}" for hops in classes))
     spared = len(heads) - len(needed)
     told = (
         f"None of the {'other ' if needed else ''}{spared} heads is needed alone: without it no hop class loses more "
@@ -157,7 +157,7 @@ def _groups(rows: Sequence[GroupAblation]) -> Table:
     of = {(row.group, row.hops): row for row in rows}
     for group in dict.fromkeys(row.group for row in rows):
         cells = (of[group, hops] for hops in classes)
-        made.add_row(group, *(f"  {row.after.value:.2f}{'*' if row.needed else ' '}" for row in cells))
+        made.add_row(group, *(f" {_number(row.after.value)}{'*' if row.needed else ' '}" for row in cells))
     made.caption, made.caption_justify = "* needed: a loss above 0.05, p < 0.001", "left"
     return made
 
@@ -169,8 +169,8 @@ def _sufficient(rows: Sequence[SufficientSet]) -> list[RenderableType]:
     )  # fmt: skip
     for row in rows:
         of = (row.accuracy, row.held_out, row.whole)
-        spans = (f"  {_span(one)}" for one in of)
-        made.add_row(str(row.hops), f"  {row.size} of {row.all_heads}", f"  {_short(row.heads) or 'none'}", *spans)
+        spans = (f" {_span(one)}" for one in of)
+        made.add_row(str(row.hops), f" {row.size} of {row.all_heads}", f" {_short(row.heads) or 'none'}", *spans)
     return [made]
 
 
@@ -198,9 +198,9 @@ def _patching(rows: Sequence[Patched]) -> list[RenderableType]:
 def _chains(rows: Sequence[Chain]) -> Table:
     made = table("hops", "accuracy", "inputs", "guessing", "", left=("",), title="\nLonger chains")
     for row in rows:
-        guess = "nothing hides the answer" if row.guess == 1 else f"{row.guess:.2f}"
-        note = "  trained" if row.trained else ""
-        made.add_row(str(row.hops), f"  {_span(row.accuracy)}", f"  {row.accuracy.n}", f"  {guess}", note)
+        guess = "nothing hides the answer" if row.guess == 1 else _number(row.guess)
+        note = " trained" if row.trained else ""
+        made.add_row(str(row.hops), f" {_span(row.accuracy)}", f" {row.accuracy.n}", f" {guess}", note)
     return made
 
 
@@ -211,4 +211,9 @@ def _hops(hops: int) -> str:
 def _span(estimate: Estimate) -> str:
     if estimate.value != estimate.value:
         return "undefined"
-    return f"{estimate.value:.2f} ({estimate.low:.2f}-{estimate.high:.2f})"
+    value, low, high = map(_number, (estimate.value, *estimate.interval))
+    return f"{value} ({low}-{high})"
+
+
+def _number(x: float) -> str:
+    return f"{x:.2f}".removeprefix("0")
