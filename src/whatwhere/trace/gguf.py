@@ -14,6 +14,8 @@ from whatwhere.store.files import cache_directory
 from whatwhere.trace.weights import load_weights
 
 MAGIC = b"GGUF"
+FORMAT = 2
+"""Of the converted copy: another number converts anew."""
 ROOM = 1.2
 """Memory that a model takes while it is converted, against the size of its weights."""
 
@@ -38,7 +40,7 @@ def converted(path: Path) -> Path:
     except ImportError as error:
         raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
     about = path.resolve().stat()
-    key = hashlib.sha256(f"{path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{FORMAT} {path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
     directory = cache_directory("gguf") / f"{path.stem}-{key}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -88,8 +90,33 @@ def _read(path: Path) -> tuple[Any, Any]:
     place = str(path.parent)
     try:
         model = load_weights(str(path), place, gguf_file=path.name)
-        return model, AutoTokenizer.from_pretrained(place, gguf_file=path.name, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(place, gguf_file=path.name, trust_remote_code=False)
+        return model, with_first_token(tokenizer) if _begins_with_first_token(path) else tokenizer
     except WhatwhereError:
         raise
     except Exception as error:  # a damaged file fails in many ways
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
+
+
+def _begins_with_first_token(path: Path) -> bool:
+    """Whether the file says that the model expects its first token before every text."""
+    from gguf import GGUFReader
+
+    field = GGUFReader(path).fields.get("tokenizer.ggml.add_bos_token")
+    return field is not None and bool(field.contents())
+
+
+def with_first_token(tokenizer: Any) -> Any:
+    """Lets a tokenizer put its first token before every text; transformers does not read that field of a GGUF file."""
+    from tokenizers import processors
+
+    first, number = tokenizer.bos_token, tokenizer.bos_token_id
+    if first is None or list(tokenizer("a")["input_ids"])[:1] == [number]:
+        return tokenizer
+    template = processors.TemplateProcessing(
+        single=[first, "$A"], pair=[first, "$A", f"{first}:1", "$B:1"], special_tokens=[(first, number)]
+    )
+    backend = tokenizer.backend_tokenizer
+    own = backend.post_processor
+    backend.post_processor = template if own is None else processors.Sequence([own, template])
+    return tokenizer
