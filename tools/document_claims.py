@@ -1,8 +1,8 @@
-"""``docs/claims.md``, made by ``python -m whatwhere.studies.documentation``."""
+"""Writes ``docs/claims.md``: ``python tools/document_claims.py > docs/claims.md``."""
 
 from __future__ import annotations
 
-from whatwhere.studies.judging import CLAIMS, escaped
+from whatwhere.studies.judging import all_claims, escaped
 
 PAGE = """# The claims
 
@@ -18,10 +18,9 @@ half of them. Statements about solutions are asked only of models that have lear
 
 `whatwhere reproduce` ends with an error when a claim that held before no longer does. What held is recorded by preset;
 record it anew, from one or more reproductions that are right, with
-`python -m whatwhere.studies.record PRESET DIR [DIR ...]`. Only claims that hold with all of their seeds are
-kept.
+`python tools/record_claims.py PRESET DIR [DIR ...]`. Only claims that hold with all of their seeds are kept.
 
-This page is generated: `python -m whatwhere.studies.documentation > docs/claims.md`.
+This page is generated: `python tools/document_claims.py > docs/claims.md`.
 
 | claim | in our words | in the paper | how it is measured | threshold | the paper's number |
 |---|---|---|---|---|---|
@@ -32,7 +31,7 @@ def claims_page() -> str:
     """The whole page."""
     rows = [
         (f"`{c.id}`", *map(escaped, (c.text, c.paper, c.measured_how, c.threshold, c.paper_value or "")))
-        for c in CLAIMS
+        for c in all_claims()
     ]  # fmt: skip
     return PAGE + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 

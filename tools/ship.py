@@ -1,47 +1,53 @@
-"""Puts the last model of a run into the package: ``python -m whatwhere.zoo.ship RUN``.
+"""Puts the last model of a run into the package: ``python tools/ship.py RUN [NAME]``.
 
-What ships is the model, its learning curves, its scores along training, and a manifest that tells how it was made.
+What ships is the model, its learning curves, its dynamics, and how it was made.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import save_model
-from whatwhere.store.storage import read_json, read_text, write_json, write_text
+from whatwhere.store.documents import write_json
+from whatwhere.store.files import whole_file, write_bytes
+from whatwhere.store.manifest import Manifest
 from whatwhere.training.evaluate import measure_on_test_split
-from whatwhere.training.run import Run
+from whatwhere.training.run import METRICS, Run
 from whatwhere.zoo.load import SHIPPED_AT
 
 
-def ship(run: Run, destination: Path) -> Path:
-    """Writes the last model of an ended and scored run, with its history, to ``destination/TASK``.
+def ship(run: Run, destination: Path, name: str | None = None) -> Path:
+    """Writes the last model of an ended and scored run, with its history, to ``destination/NAME``.
 
     Raises:
         WhatwhereError: the run has not ended, or was not scored.
     """
     if not run.ended:
         raise WhatwhereError(f"{run.directory} has not ended; go on with --resume first.")
-    if not run.scores_path.is_file():
-        raise WhatwhereError(f"{run.directory} has no scores; make them with: whatwhere score {run.directory}")
-    config, measured = run.config, measure_on_test_split(run)
-    home = destination / config.task.name
-    save_model(home / "model.safetensors", run.load(), {"step": measured["step"]})
-    for path in (run.metrics_path, run.scores_path):
-        write_text(home / path.name, read_text(path, "a table of the run"))
-    command = f"whatwhere train {config.task.name} --preset {config.preset} --seed {config.seed}"
-    made = read_json(run.directory / "config.json", "the run's configuration")
+    dynamics = Manifest(run.directory / "dynamics")
+    if not dynamics.exists or not dynamics.record.complete:
+        raise WhatwhereError(f"{run.directory} was not scored; do it with: whatwhere dynamics {run.directory}")
+    config, test, made = run.config, measure_on_test_split(run), run.about()
+    home = destination / (name or config.task.name)
+    save_model(home / "model.safetensors", run.load(), {"step": test[0].step})
+    write_bytes(home / METRICS, run.manifest.get(METRICS, "the run's metrics"))
+    for file in (*dynamics.record.files, dynamics.path.name):
+        with whole_file(home / "dynamics" / file) as beside:
+            shutil.copyfile(dynamics.directory / file, beside)
+    data = "".join(f" --{key} {value}" for key, value in config.task.to_dict().items() if key == "generator")
+    command = f"whatwhere train {config.task.name}{data} --preset {config.preset} --seed {config.seed}"
     write_json(
-        home / "manifest.json",
+        home / "about.json",
         {
             "command": f"{command} --threads {config.threads} --precision {config.precision}",
-            "steps": measured["step"],
-            "sequences": measured["step"] * config.batch,
-            "seconds": measured["seconds"],
-            "test_accuracy_by_hop": measured["accuracy_by_hop"],
-            "test_sequences": measured["sequences"],
+            "steps": test[0].step,
+            "sequences": test[0].step * config.batch,
+            "seconds": run.metrics()[-1]["seconds"],
+            "test": [{key: value for key, value in asdict(row).items() if key != "step"} for row in test],
             "made_with": made["environment"],
             "training": made["training"],
         },
@@ -50,5 +56,8 @@ def ship(run: Run, destination: Path) -> Path:
 
 
 if __name__ == "__main__":
-    for directory in sys.argv[1:]:
-        print(ship(Run(directory), SHIPPED_AT))
+    try:
+        directory, *names = sys.argv[1:]
+        print(ship(Run(directory), SHIPPED_AT, *names))
+    except WhatwhereError as error:
+        sys.exit(f"whatwhere: {error}")

@@ -30,11 +30,12 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
         WhatwhereError: there is no such model, or its file is damaged.
     """
     path, name = Path(source), str(source)
-    if Run(path).exists and not (name in SHIPPED and not path.joinpath("manifest.json").is_file()):
-        return Run(path).load(step)
+    run = Run(path)
+    if run.exists and run.manifest.exists:
+        return run.load(step)
     if step is not None:
         raise WhatwhereError(f"expected a run directory, since step {step} was asked for; got {source}.")
-    if name in SHIPPED and not path.exists():
+    if name in SHIPPED:
         return load_model(SHIPPED_AT / name / "model.safetensors")
     if path.is_file() and path.suffix == ".safetensors":
         return load_model(path)
