@@ -143,3 +143,10 @@ def test_something_that_is_no_file_in_the_place_of_a_table_is_named(manifest: Ma
 def test_fingerprints_tell_descriptions_apart():
     assert fingerprint({"a": (1, 2), "b": None}) == fingerprint({"b": None, "a": [1, 2]})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+def test_a_directory_without_files_takes_other_settings(tmp_path: Path) -> None:
+    """Work that was refused before its first file leaves nothing to keep."""
+    Manifest(tmp_path).begin("length", {"inputs": -1}, {})
+    Manifest(tmp_path).begin("length", {"inputs": 10}, {})
+    assert Manifest(tmp_path).record.settings == {"inputs": 10}
