@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.geometry.planes import Plane, index_fit
+from whatwhere.studies.geometry.planes import Plane, index_fit, index_slopes
 from whatwhere.studies.geometry.tables import QueryTurn, clearest_turns
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.theory.index_head import index_head
@@ -76,3 +76,15 @@ def test_the_clearest_range_of_each_head_is_found_and_undefined_ones_are_not() -
     rows = [turn(1, "1-16", math.nan), turn(1, "1-8", 0.9), turn(1, "9-16", math.nan), turn(0, "1-16", 0.2),
             turn(0, "1-8", 0.1), turn(2, "1-16", math.nan)]  # fmt: skip
     assert [(row.layer, row.integers) for row in clearest_turns(rows)] == [(0, "1-16"), (1, "1-8")]
+
+
+def test_slopes_of_many_sets_are_those_of_each() -> None:
+    rng = np.random.default_rng(0)
+    integers = np.arange(1, 9)
+    queries = rng.normal(size=(30, 8, 2))
+    queries[::3, 2] = np.nan
+    queries[::5, 6] = np.nan
+    queries[7, :6] = np.nan
+    each = [index_fit(one, integers, 0.5)[0] for one in queries]
+    np.testing.assert_allclose(index_slopes(queries, integers), each, atol=1e-12)
+    assert np.isnan(each[7])

@@ -1,21 +1,22 @@
 "use strict";
 /* Which rotary frequencies a head uses, and what keys and queries look like there; null where it was not measured. */
 (() => {
-  const { el, number } = whatwhere.dom;
-  const { results, state, onChoice } = whatwhere;
-  const { chart, plot } = whatwhere.chart;
-  const ofHead = (table) => (results(state.task, table) ?? []).filter((row) => row.layer === state.layer && row.head === state.head);
+  const { el, number, significant } = whatwhere.dom;
+  const { results, modelsWith, state, onHead } = whatwhere;
+  const { chart, plot, lookOf } = whatwhere.chart;
+  const STUDY = "geometry";
+  const ofHead = (table) => whatwhere.ofHead(STUDY, table);
   const MEASURES = { variance: "share of the logits’ variance", norm: "norm", margin: "margin" };
 
   function spectrum() {
-    if (!whatwhere.tasks.some((task) => results(task, "frequency"))) return null;
+    if (!modelsWith(STUDY, "weights").length) return null;
     let measure = "variance";
-    const rows = () => ofHead("frequency").filter((row) => row.measure === measure);
+    const rows = () => ofHead("weights").filter((row) => row.measure === measure);
     const made = chart({
       name: "head-frequencies",
       title: "Frequencies that it uses",
       alt: "Weight of each rotary plane in the chosen head, from fast to slow",
-      rows: () => rows().map((row) => ({ task: state.task, ...row })),
+      rows: () => rows().map((row) => ({ model: state.model, ...row })),
       draw: (width) => {
         const [id] = ofHead("ids").filter((row) => row.measure === measure);
         return plot({
@@ -23,7 +24,7 @@
           x: { label: "frequency ID, fast to slow", domain: [0.4, (d3.max(rows(), (row) => row.plane) ?? 64) + 0.6], ticks: 8 },
           y: { label: null, grid: true, ticks: 4 },
           marks: [
-            Plot.rectY(rows(), { x1: (row) => row.plane - 0.4, x2: (row) => row.plane + 0.4, y: "weight", fill: "var(--accent)", title: (row) => `ID ${row.plane}, frequency ${row.frequency.toPrecision(3)}: ${row.weight.toPrecision(3)} (${row.low.toPrecision(3)} to ${row.high.toPrecision(3)})` }),
+            Plot.rectY(rows(), { x1: (row) => row.plane - 0.4, x2: (row) => row.plane + 0.4, y: "weight", fill: "var(--accent)", title: (row) => `ID ${row.plane}, frequency ${row.frequency.toPrecision(3)}: ${significant(row.weight)} (${significant(row.weight_low)} to ${significant(row.weight_high)})` }),
             Plot.ruleY([0]),
             id ? Plot.ruleX([id.weighted_id], { stroke: "var(--text)", strokeDasharray: "4 3" }) : null,
             id ? Plot.text([id.weighted_id], { x: Number, frameAnchor: "top", text: () => `mean ${number(id.weighted_id, 1)}`, dx: 4, textAnchor: "start" }) : null,
@@ -34,17 +35,17 @@
     });
     const list = whatwhere.controls.select({ label: "Weighed by", options: Object.entries(MEASURES), value: measure, onChange: (value) => { measure = value; made.redraw(); } });
     made.element.querySelector("figcaption").after(el("div", { class: "controls" }, list.element));
-    onChoice((_, change) => (change.task || "layer" in change) && made.redraw());
+    onHead(made.redraw);
     return made.element;
   }
 
   function plane() {
-    if (!whatwhere.tasks.some((task) => results(task, "vectors"))) return null;
+    if (!modelsWith(STUDY, "vectors").length) return null;
     const made = chart({
       name: "head-plane",
       title: "Keys and queries in its dominant plane",
       alt: "Mean key and query of each token in the plane that the chosen head uses most, before rotation",
-      rows: () => ofHead("vectors").map((row) => ({ task: state.task, ...row })),
+      rows: () => ofHead("vectors").map((row) => ({ model: state.model, ...row })),
       draw: (width) => {
         const rows = ofHead("vectors");
         if (!rows.length) return el("p", { class: "note" }, "No plane of this head was measured.");
@@ -70,15 +71,16 @@
       },
       note: "Discs are queries, squares keys; each is the mean of its token, before rotation. Counting heads turn the query of integer i back by i times the frequency.",
     });
-    onChoice((_, change) => (change.task || "layer" in change) && made.redraw());
+    onHead(made.redraw);
     return made.element;
   }
 
-  /** The mean frequency of every layer, both models, beside the paper's table. */
+  /** The mean frequency of every layer, all models, beside the paper's table. */
   function allHeads() {
-    const rows = whatwhere.tasks.flatMap((task) => (results(task, "ids") ?? []).filter((row) => row.measure === "variance").map((row) => ({ task, ...row })));
+    const models = modelsWith(STUDY, "ids");
+    const rows = models.flatMap((model) => results(model, STUDY, "ids").filter((row) => row.measure === "variance").map((row) => ({ model, ...row })));
     if (!rows.length) return null;
-    const tasks = [...new Set(rows.map((row) => row.task))];
+    const planes = d3.max(models, (model) => d3.max(results(model, STUDY, "weights") ?? [], (row) => row.plane)) ?? 64;
     const made = chart({
       name: "frequency-ids",
       title: "Mean frequency ID of every layer, and the paper’s",
@@ -88,23 +90,31 @@
         plot({
           width, height: 230, marginBottom: 36,
           x: { label: "layer", ticks: d3.range(0, 1 + d3.max(rows, (row) => row.layer)), domain: [-0.5, 0.5 + d3.max(rows, (row) => row.layer)], tickFormat: "d" },
-          y: { label: "ID (1 is the fastest)", domain: [64, 0], grid: true, ticks: 5 },
-          marks: tasks.flatMap((task) => {
-            const { color, symbol, dash } = whatwhere.chart.KINDS[task === "number" ? "positional" : "symbolic"];
-            const mine = rows.filter((row) => row.task === task);
-            const dx = task === "number" ? -5 : 5;
+          y: { label: "ID (1 is the fastest)", domain: [planes, 0], grid: true, ticks: 5 },
+          marks: models.flatMap((model, i) => {
+            const { color, symbol, dash } = lookOf(model);
+            const mine = rows.filter((row) => row.model === model);
+            const dx = 9 * (i - (models.length - 1) / 2);
             return [
-              Plot.lineY(mine, { x: "layer", y: "weighted_id", stroke: color, strokeDasharray: dash, strokeOpacity: 0.6, dx }),
-              Plot.ruleX(mine, { x: "layer", y1: "low", y2: "high", stroke: color, dx }),
-              Plot.dot(mine, { x: "layer", y: "weighted_id", fill: color, symbol, r: 4, dx, title: (row) => `${task} layer ${row.layer}: ${number(row.weighted_id, 1)} (${number(row.low, 1)} to ${number(row.high, 1)}); dominant ID ${row.dominant}` }),
-              Plot.dot(mine.filter((row) => row.paper_id), { x: "layer", y: "paper_id", stroke: color, symbol, fill: "none", r: 4.5, strokeWidth: 1.6, dx, title: (row) => `the paper, ${task} layer ${row.layer}: ${row.paper_id}` }),
+              mine.some((row) => row.head) ? null : Plot.lineY(mine, { x: "layer", y: "weighted_id", stroke: color, strokeDasharray: dash, strokeOpacity: 0.6, dx }),
+              Plot.ruleX(mine, { x: "layer", y1: "weighted_id_low", y2: "weighted_id_high", stroke: color, dx }),
+              Plot.dot(mine, { x: "layer", y: "weighted_id", fill: color, symbol, r: 4, dx, title: (row) => `${model} layer ${row.layer} head ${row.head}: ${number(row.weighted_id, 1)} (${number(row.weighted_id_low, 1)} to ${number(row.weighted_id_high, 1)}); dominant ID ${row.dominant ?? "–"}` }),
+              Plot.dot(mine.filter((row) => row.paper_id), { x: "layer", y: "paper_id", stroke: color, symbol, fill: "none", r: 4.5, strokeWidth: 1.6, dx, title: (row) => `the paper, ${model} layer ${row.layer}: ${row.paper_id}` }),
             ];
           }),
         }),
-      note: "Filled: measured here (share of variance, 95 % interval). Hollow: the paper’s table. ● number, ■ letter.",
+      note: `Filled: measured here (share of variance, 95 % interval). Hollow: the paper’s table. ${models.map((model) => `${lookOf(model).glyph} ${model}`).join(", ")}.`,
     });
     return made.element;
   }
 
-  whatwhere.geometry = { spectrum, plane, allHeads };
+  /* Without scores from elsewhere, the heads can be chosen all the same. */
+  whatwhere.headScores((model) => results(model, STUDY, "ids")?.map(({ layer, head }) => ({ layer, head, positional: null, symbolic: null })));
+  whatwhere.headFacts(() => {
+    const [id] = ofHead("ids").filter((row) => row.measure === "variance");
+    return id ? [["Frequency ID: mean, dominant", `${number(id.weighted_id, 1)}, ${id.dominant ?? "–"}${id.paper_id ? `; paper ${id.paper_id}` : ""}`]] : [];
+  });
+  whatwhere.headPanel("left", spectrum);
+  whatwhere.headPanel("left", allHeads);
+  whatwhere.headPanel("right", plane);
 })();

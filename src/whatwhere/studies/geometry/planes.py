@@ -79,7 +79,7 @@ class Plane:
         rows = []
         for name, chosen in ranges.items():
             slope, r2, forward = index_fit(queries[chosen], integers[chosen], self.frequency)
-            slopes = np.array([index_fit(one[chosen], integers[chosen], self.frequency)[0] for one in drawn])
+            slopes = index_slopes(drawn[:, chosen], integers[chosen])
             aim = unit(forward)
             rows.append(
                 QueryTurn(
@@ -133,6 +133,21 @@ def index_fit(
     missed = unwrapped - (slope * integers + start)
     r2 = 1 - missed.var() / max(unwrapped.var(), 1e-300)
     return float(slope), float(r2), np.array([np.cos(forward).mean(), np.sin(forward).mean()])
+
+
+def index_slopes(
+    queries: Float[np.ndarray, "resample integer 2"], integers: Int[np.ndarray, "integer"]
+) -> Float[np.ndarray, "resample"]:
+    """The slopes of :func:`index_fit` for many sets of queries at once."""
+    slopes = np.full(len(queries), np.nan)
+    known = ~np.isnan(queries[..., 0])
+    for pattern in np.unique(known, axis=0):  # sets in which the same integers have queries
+        if pattern.sum() >= 3:
+            rows = (known == pattern).all(1)
+            some = queries[rows][:, pattern]
+            centred = integers[pattern] - integers[pattern].mean()
+            slopes[rows] = np.unwrap(np.arctan2(some[..., 1], some[..., 0])) @ centred / (centred @ centred)
+    return slopes
 
 
 def letter_matching(
