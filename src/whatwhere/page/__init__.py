@@ -1,5 +1,5 @@
-"""The page: one self-contained HTML file that shows a reproduction, to look at and to play with."""
+"""The page: one self-contained HTML file that shows results, to look at and to play with."""
 
-from whatwhere.page.build import write_page
+from whatwhere.page.build import build, write_page
 
-__all__ = ["write_page"]
+__all__ = ["build", "write_page"]

@@ -1,196 +1,163 @@
-"""What the page shows, read from disk: nothing is computed anew, and what is missing is named with its command.
+"""What a page shows, read from disk: nothing is computed anew, and what is missing is named with its command.
 
 Tables travel by column, ``{"step": [0, 1], "loss": [4.9, 4.8]}``, which is small and keeps every digit of the CSV.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from math import nan
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.purity import step_of_maximal_accuracy
-from whatwhere.store.storage import read_csv, read_json
-from whatwhere.studies.mechanism.examples import FILE, FOLDER, read_examples
-from whatwhere.tasks import TASKS as KINDS
-from whatwhere.tasks import Task, make_task
+from whatwhere.store.documents import plain, read_json
+from whatwhere.store.files import read_bytes
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies.result_places import Place, is_reproduction, places_in
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import resolve
+from whatwhere.tasks import task_from_dict
+from whatwhere.tasks.task import Task
 from whatwhere.training.run import Run
 
-TASKS = tuple(KINDS)
 STARTS = 3
 """Sequences of each hop class that the sequence explorer can start from."""
+NO_MODEL = ""
+"""The key of results that are about no model."""
+_ALONE = "analysis-"
+"""Before the name of a model, in the folder of results on a model that is no run of ours."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """One CSV file of a run."""
+def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the page of a reproduction, a run or a folder of results shows.
 
-    file: str
-    columns: tuple[str, ...]
-    """Those that travel, besides the ones whose names begin with ``prefix``."""
-    text: tuple[str, ...] = ()
-    """Which of them are text."""
-    command: str = ""
-    """What makes it; the run's directory follows."""
-    prefix: str = "\0"
-
-
-TABLES = {
-    "metrics": Table(
-        "metrics.csv", ("step", "loss", "accuracy"), (), "whatwhere train {task} --resume --out", prefix="accuracy_hop",
-    ),
-    "scores": Table(
-        "scores.csv",
-        ("step", "layer", "head", "positional", "symbolic", "entropy_share", "own", "tau", "inputs"),
-        (),
-        "whatwhere score",
-    ),
-    "verdicts": Table(
-        "mechanism/verdicts.csv", ("layer", "head", "role", "share", "serves", "hurts", "verdict"),
-        ("role", "serves", "hurts", "verdict"), "whatwhere mechanism",
-    ),
-    "ablation": Table(
-        "mechanism/ablation.csv", ("layer", "head", "hops", "before", "after", "after_low", "after_high", "count"),
-        (), "whatwhere mechanism",
-    ),
-    "frequency": Table(
-        "geometry/frequency.csv", ("measure", "layer", "head", "plane", "frequency", "weight", "low", "high"),
-        ("measure",), "whatwhere geometry",
-    ),
-    "ids": Table(
-        "geometry/table.csv",
-        ("measure", "layer", "head", "weighted_id", "low", "high", "dominant", "dominant_weight", "paper_id", "inputs"),
-        ("measure",),
-        "whatwhere geometry",
-    ),
-    "vectors": Table(
-        "geometry/vectors.csv", ("layer", "head", "plane", "role", "name", "x", "y", "count"),
-        ("role", "name"), "whatwhere geometry",
-    ),
-    "length": Table(
-        "length/accuracy.csv", ("variation", "length", "hop", "accuracy", "low", "high", "inputs"),
-        ("variation",), "whatwhere length",
-    ),
-    "chain": Table(
-        "length/chain.csv", ("source", "rule", "length", "hop", "share", "low", "high", "inputs"),
-        ("source", "rule"), "whatwhere length",
-    ),
-    "breaks": Table(
-        "length/breaks.csv", ("what", "source", "hop", "layer", "threshold", "length", "low", "high", "longest"),
-        ("what", "source"), "whatwhere length",
-    ),
-}  # fmt: skip
-
-
-def collect(directory: Path) -> dict[str, Any]:
-    """Everything that the page needs of a reproduction, or of a single run.
+    Returns:
+        The data, and the scripts of the studies that have a part of the page.
 
     Raises:
         WhatwhereError: there are no results, or a file is damaged.
     """
-    runs = runs_in(directory)
-    whole = directory not in runs.values()
-    missing: list[dict[str, str]] = []
-    tasks = {name: _of_run(name, run, missing) for name, run in runs.items()}
-    if not any(found[table] for found in tasks.values() for table in TABLES):
+    whole = is_reproduction(directory)
+    places = places_in(directory)
+    found = {place: list(place.results()) for place in places if place.seed is None}
+    studies = {results.study.name: results.study for each in found.values() for results in each}
+    if not studies and not any(Run(place.path).exists for place in found):
         raise WhatwhereError(
-            f"a reproduction or a trained run was expected, and {directory} has no results to show. "
+            f"expected a reproduction, a run or the results of a study, got {directory} without results. "
             f"Make them with: whatwhere reproduce --out {directory}"
         )
+    models: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
+    for place, results in found.items():
+        name = place.model or _model_name(place.path, results)
+        for one in results:
+            about = NO_MODEL if one.study.subject.argument is None else name
+            tables.setdefault(about, {})[one.study.name] = _content(one)
+        if place.model or name in tables:
+            models[name] = _model(place, results, [other for other in places if other.model == place.model])
+    [only] = list(studies.values()) if len(studies) == 1 and not whole and not Run(directory).exists else [None]
     claims, timing = directory / "claims.json", directory / "timing.csv"
-    if whole:
-        for file, part in ((claims, "claims"), (timing, "timing")):
-            if not file.is_file():
-                missing.append({"part": part, "command": f"whatwhere reproduce --out {directory}"})
-    return {
-        "name": directory.resolve().name,
-        "whole": whole,
-        "tasks": tasks,
+    data = {
+        "name": directory.resolve().name if only is None else " ".join(filter(None, (only.name, *models))),
+        "kind": "reproduction" if whole else "run" if Run(directory).exists else "study",
+        "heading": None if only is None else only.question,
+        "paper": None if only is None else only.paper,
+        "models": models,
+        "results": tables,
         "claims": _claims(claims) if claims.is_file() else None,
-        "timing": read_columns(timing, ("stage", "seconds", "authors_gpu_seconds", "authors_cpu_seconds"), ("stage",))
-        if timing.is_file()
-        else None,
-        "missing": missing,
+        "timing": _timing(timing) if timing.is_file() else None,
+        "missing": _missing(directory, found, whole=whole),
+    }
+    order = [study_named(name) for name in STUDIES if name in studies]
+    return data, [study.page for study in order if study.page is not None]
+
+
+def _model_name(path: Path, results: Sequence[Results]) -> str:
+    """Of a model in a folder of results: that of its task, or the folder's."""
+    tasks = [one.inputs["task"]["name"] for one in results if "task" in one.inputs]
+    path = path.resolve()
+    folder = path.parent if path.name in STUDIES else path
+    return tasks[0] if tasks else folder.name.removeprefix(_ALONE)
+
+
+def _content(results: Results) -> dict[str, Any]:
+    """The tables of one study that its part of the page reads, and what else that needs."""
+    study = results.study
+    complete = results.manifest is not None and results.manifest.record.complete
+    return {
+        "settings": plain(results.settings),
+        "tables": {name: by_column(results[name]) for name in study.page_tables if results.has(name)},
+        "extra": resolve(study.page_data)(results) if study.page_data is not None and complete else None,
     }
 
 
-def runs_in(directory: Path) -> dict[str, Path]:
-    """The directories of a reproduction by task, or the one run that the directory itself is."""
-    if Run(directory).exists:
-        return {Run(directory).task.name: directory}
-    return {task: directory / task for task in TASKS if (directory / task).is_dir()}
+def by_column(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """A table as lists; undefined cells are None."""
+    return {
+        str(name): [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
+        for name, column in frame.items()
+    }
 
 
-def _of_run(name: str, run: Path, missing: list[dict[str, str]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, table in TABLES.items():
-        there = (run / table.file).is_file()
-        found[key] = read_columns(run / table.file, table.columns, table.text, table.prefix) if there else None
-        if not there:
-            missing.append({"part": f"{name}: {table.file}", "command": f"{table.command.format(task=name)} {run}"})
-    examples = run / FOLDER / FILE
-    found["examples"] = read_examples(examples)["examples"] if examples.is_file() else None
-    if not examples.is_file():
-        missing.append({"part": f"{name}: {FOLDER}/{FILE}", "command": f"whatwhere mechanism {run}"})
-    task = Run(run).task if Run(run).exists else make_task(name)
-    found["task"] = task.to_dict() | {"length": task.length, "names": task.vocabulary.names}
-    found["starts"] = _starts(task)
-    found["run"] = read_json(run / "config.json", "the run's configuration") if Run(run).exists else None
-    found["test"] = read_json(run / "test.json", "the test result") if (run / "test.json").is_file() else None
-    found["best"] = step_of_maximal_accuracy(_rows(found["metrics"])) if found["metrics"] else None
-    return found
+def _model(place: Place, results: Sequence[Results], seeds: Sequence[Place]) -> dict[str, Any]:
+    """A model's task, sequences of it to play with, how it was trained, and the seeds that verdicts rest on."""
+    run = Run(place.path)
+    described = next((one.inputs["task"] for one in results if "task" in one.inputs), None)
+    task = run.task if run.exists else None if described is None else task_from_dict(described)
+    return {
+        "task": None if task is None else plain(task.to_dict()) | _shown(task),
+        "run": plain(run.about()) if run.exists else None,
+        "seeds": [Run(one.path).config.seed for one in seeds if Run(one.path).exists],
+    }
 
 
-def _starts(task: Task) -> list[dict[str, Any]]:
-    """Sequences for the explorer: the task's own, which belong to no model."""
+def _shown(task: Task) -> dict[str, Any]:
+    """What the sequence explorer needs: sequences of the task's own, which belong to no model."""
     batch = task.sample(STARTS * task.max_hops, seed=0)
-    return [
+    starts = [
         {"hops": int(hops), "tokens": task.decode(tokens).split()}
         for hops, tokens in zip(batch.hops, batch.tokens, strict=True)
     ]
+    return {"length": task.length, "names": list(task.vocabulary.names), "starts": starts}
 
 
-def read_columns(
-    path: Path, columns: tuple[str, ...], text: tuple[str, ...], prefix: str = "\0"
-) -> dict[str, list[Any]]:
-    """A table by column; numbers as numbers, empty cells as None.
+def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool) -> list[dict[str, str]]:
+    """Studies with a part of the page that were not made, or have not ended."""
+    missing = []
+    for place, results in found.items():
+        ended = {one.study.name: one.manifest.record.complete for one in results if one.manifest is not None}
+        asked = "run" if place.model else "once" if whole else None
+        for study in map(study_named, STUDIES):
+            if study.page is None or (study.subject.part != asked and study.name not in ended) or ended.get(study.name):
+                continue
+            where = f" {place.path}" if place.model else "" if study.subject.argument else f" --out {directory}"
+            name = ": ".join(filter(None, (place.label, study.name)))
+            part = f"{name} (not ended)" if study.name in ended else name
+            missing.append({"part": part, "command": f"whatwhere {study.name}{where}"})
+    if whole:
+        files = {"claims": "claims.json", "times": "timing.csv"}
+        missing += [
+            {"part": part, "command": f"whatwhere reproduce --out {directory}"}
+            for part, file in files.items()
+            if not (directory / file).is_file()
+        ]
+    return missing
 
-    Raises:
-        WhatwhereError: the file is missing, a column is, or a cell is no number where one was expected.
-    """
-    rows = read_csv(path, f"the table {path.name}", columns)
-    wanted = [name for name in (rows[0] if rows else columns) if name in columns or name.startswith(prefix)]
-    found: dict[str, list[Any]] = {name: [] for name in wanted}
-    for line, row in enumerate(rows, start=2):
-        for name in wanted:
-            found[name].append(row[name] if name in text else _number(row[name], path, line, name))
-    return found
 
-
-def _number(cell: str, path: Path, line: int, column: str) -> float | int | None:
-    if not cell:
-        return None
+def _timing(path: Path) -> dict[str, list[Any]]:
     try:
-        value = float(cell)
+        return by_column(pd.read_csv(io.BytesIO(read_bytes(path, "the times"))))
     except ValueError as error:
-        raise WhatwhereError(
-            f"{path} is damaged: a number was expected in column {column!r} of line {line}, and {cell!r} is none. "
-            "Remove the file and make it anew."
-        ) from error
-    return int(value) if value.is_integer() and "." not in cell else value
-
-
-def _rows(columns: Mapping[str, list[Any]]) -> list[dict[str, float]]:
-    """As numbers: an empty cell is NaN."""
-    lines = zip(*columns.values(), strict=True)
-    return [{name: nan if cell is None else cell for name, cell in zip(columns, line, strict=True)} for line in lines]
+        raise WhatwhereError(f"{path} is damaged: {error!s:.200}. Remove it and run the reproduction again.") from error
 
 
 def _claims(path: Path) -> list[dict[str, Any]]:
     claims = read_json(path, "the claims").get("claims")
     if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
-        raise WhatwhereError(f"{path} should hold a list 'claims' of objects; remove it and run the report again.")
+        raise WhatwhereError(
+            f"{path}: expected a list 'claims' of objects, got something else; run whatwhere report again."
+        )
     return claims

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 DATA_ID = "data"
 """The element that holds the results; scripts read it with ``JSON.parse``."""
@@ -91,7 +92,7 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
+    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value
 

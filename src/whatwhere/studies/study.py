@@ -114,6 +114,8 @@ class Study:
     claims: tuple[Claim, ...] | str = ()
     page: str | None = None
     """The script of its part of the page, as ``package:file``."""
+    page_tables: tuple[str, ...] = ()
+    """The tables that this script reads."""
     page_data: Data | str | None = None
     """What the page needs besides the tables."""
     outcomes: Callable[[Results], Mapping[str, float]] | str | None = None
@@ -132,6 +134,8 @@ class Study:
             unknown = set(figure.tables) - set(self.tables)
             if unknown:
                 raise WhatwhereError(f"figure {figure.name!r} of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
+        if unknown := set(self.page_tables) - set(self.tables):
+            raise WhatwhereError(f"the page of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
 
     def all_claims(self) -> tuple[Claim, ...]:
         """The claims that its tables decide."""

@@ -5,43 +5,21 @@ A directory is a reproduction, a run, or any folder that holds the results of st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
-from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies import STUDIES
 from whatwhere.studies.claim import Judged
-from whatwhere.studies.evidence import MODELS, evidence_of
+from whatwhere.studies.evidence import evidence_of
 from whatwhere.studies.judging import judge, write_claims
 from whatwhere.studies.measuring import FIGURES, draw
+from whatwhere.studies.result_places import is_reproduction, places_in
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.studies.watched import WATCHED
-from whatwhere.training.run import Run
-
-
-@dataclass(frozen=True)
-class Place:
-    """One folder that holds the results of studies."""
-
-    path: Path
-    model: str | None
-    """``number``, ``letter``, ``letter-control``; None where no model is."""
-    seed: int | None = None
-    """None for the first seed."""
-
-    @property
-    def label(self) -> str:
-        """For names of files and figures."""
-        return "" if self.model is None else self.model + ("" if self.seed is None else f"-{self.seed}")
-
-    def results(self) -> Iterator[Results]:
-        """The results of every study that is there."""
-        for name in STUDIES:
-            if Manifest(self.path / name).exists:
-                yield Results.open(study_named(name), self.path / name, self.label or name)
 
 
 @dataclass(frozen=True)
@@ -51,21 +29,6 @@ class Report:
     figures: list[Path] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
     page: Path | None = None
-
-
-def places_in(directory: Path) -> list[Place]:
-    """Where results lie: the directory itself, its models, the models of further seeds."""
-    found = [Place(directory, Run(directory).task.name if Run(directory).exists else None)]
-    found += [Place(directory / model, model) for model in MODELS if (directory / model).is_dir()]
-    for seed in sorted(directory.glob("seeds/*")):
-        if seed.name.isdecimal():
-            found += [Place(seed / model, model, int(seed.name)) for model in MODELS if (seed / model).is_dir()]
-    return found
-
-
-def is_reproduction(directory: Path) -> bool:
-    """Whether a directory holds models with their results, rather than being a run itself."""
-    return not Run(directory).exists and any(place.model for place in places_in(directory))
 
 
 def draw_places(directory: Path, labels: Sequence[str] | None = None, progress: Progress = no_progress) -> list[Path]:

@@ -25,7 +25,12 @@ def draw_sweep(table: pd.DataFrame, directory: Path) -> list[Path]:
     from whatwhere.page import build
 
     grouped = with_groups(table)
-    data = {"name": directory.name, "rows": grouped.to_dict("records"), "varied": varied_columns(table)}
+    data = {
+        "heading": directory.name,
+        "rows": grouped.to_dict("records"),
+        "varied": varied_columns(table),
+        "outcomes": outcome_columns(table),
+    }
     page = directory / PAGE
     write_text(page, build(f"{directory.name}: a sweep", ["sweep"], data))
     return [*_figure(grouped[grouped["status"] == "done"], directory / FIGURE), page]

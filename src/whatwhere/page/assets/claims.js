@@ -1,9 +1,10 @@
 "use strict";
-/* Every claim with its verdict; all that is known of it opens below. */
+/* Every claim by its verdict; all that is known of it opens below. */
 (() => {
   const { el, significant } = whatwhere.dom;
+  const { data } = whatwhere;
 
-  const KIND = { holds: "holds", fails: "fails" };
+  const KINDS = { holds: ["holds", "Hold"], fails: ["fails", "Fail"], "not tested": ["untested", "Not tested"] };
   const value = (claim) => {
     if (claim.value === null || claim.value === undefined) return "";
     const [low, high] = claim.interval ?? [];
@@ -28,35 +29,42 @@
   }
 
   function one(claim) {
-    const kind = KIND[claim.verdict] ?? "untested";
+    const [kind] = KINDS[claim.verdict] ?? ["untested"];
     return el(
       "details",
-      { class: "claim", "data-verdict": claim.verdict },
-      el(
-        "summary",
-        {},
-        el("span", { class: `verdict ${kind}` }, claim.verdict),
-        el("span", { class: "title" }, claim.title),
-      ),
+      { class: "claim" },
+      el("summary", {}, el("span", { class: `verdict ${kind}` }, claim.verdict), el("span", { class: "title" }, claim.title)),
       details(claim),
     );
   }
 
-  function claims(claimed) {
-    const list = el("div", { class: "claims" }, claimed.map(one));
-    const verdicts = d3.rollup(claimed, (group) => group.length, (claim) => claim.verdict);
+  /** What the verdicts rest on: recipe, data and seeds of each model. */
+  const basis = () => el("p", { class: "note", id: "basis" }, "These verdicts rest on: ", whatwhere.models.map(whatwhere.provenance).join("; "), ". Another recipe, other data or other seeds may give others. With several seeds the verdict is that of more than half of them.");
+
+  function claims() {
+    if (!data.claims) return null;
+    const groups = d3.groups(data.claims, (claim) => claim.verdict);
+    const order = Object.keys(KINDS);
+    const lists = d3.sort(groups, ([verdict]) => order.indexOf(verdict)).map(([verdict, some]) =>
+      el("div", { "data-verdict": verdict }, el("h3", {}, `${KINDS[verdict]?.[1] ?? verdict} (${some.length})`), el("div", { class: "claims" }, some.map(one))),
+    );
     const filter = whatwhere.controls.select({
       label: "Show",
-      options: [["", `all (${claimed.length})`], ...[...verdicts].map(([verdict, count]) => [verdict, `${verdict} (${count})`])],
+      options: [["", `all (${data.claims.length})`], ...groups.map(([verdict, some]) => [verdict, `${verdict} (${some.length})`])],
       value: "",
       onChange: (verdict) => {
-        for (const child of list.children) child.hidden = verdict !== "" && child.dataset.verdict !== verdict;
+        for (const list of lists) list.hidden = verdict !== "" && list.dataset.verdict !== verdict;
       },
     });
-    const open = el("button", { type: "button", on: { click: () => [...list.children].forEach((child) => (child.open = true)) } }, "Open all");
-    const rows = () => claimed.map((claim) => ({ ...claim, interval: claim.interval?.join(" "), seeds: (claim.seeds ?? []).join(" ") }));
-    return el("div", {}, el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), list);
+    const open = el("button", { type: "button", on: { click: () => lists.forEach((list) => list.querySelectorAll("details").forEach((claim) => (claim.open = true))) } }, "Open all");
+    const rows = () => data.claims.map((claim) => ({ ...claim, interval: claim.interval?.join(" "), seeds: (claim.seeds ?? []).join(" ") }));
+    return el("div", {}, basis(), el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), lists);
   }
 
-  whatwhere.claims = claims;
+  whatwhere.tiles(() => {
+    if (!data.claims) return [];
+    const count = (verdict) => data.claims.filter((claim) => claim.verdict === verdict).length;
+    return [[`${count("holds")} of ${data.claims.length}`, `claims hold, ${count("fails")} fail, ${count("not tested")} not tested`]];
+  });
+  whatwhere.part({ id: "claims", nav: "Claims", title: "The paper’s claims, checked", order: 10, make: claims });
 })();

@@ -1,35 +1,18 @@
 "use strict";
-/* Puts the parts in their places; a part without results takes its section and its link along. */
+/* Puts the parts in their places; a part without results has neither a section nor a link. */
 (() => {
   const { el } = whatwhere.dom;
-  const { data } = whatwhere;
-  const has = (...tables) => whatwhere.tasks.some((task) => tables.some((table) => data.tasks[task][table]));
+  const { data, kept } = whatwhere;
+  const place = (id) => document.getElementById(id);
 
-  const parts = {
-    story: ["Story", () => null],
-    claims: ["Claims", () => (data.claims ? whatwhere.claims(data.claims) : null)],
-    training: ["Training", () => (has("metrics", "scores") ? whatwhere.training.training() : null)],
-    head: ["Heads", () => (has("scores") ? whatwhere.head.head() : null)],
-    sequence: ["Hops", whatwhere.sequence],
-    swap: ["Swap", whatwhere.swap],
-    discrepancy: ["Margin", whatwhere.discrepancy],
-    length: ["Length", whatwhere.length],
-    about: ["About", whatwhere.about.about],
-  };
-
-  document.getElementById("theme").append(whatwhere.themeButton());
-  document.getElementById("provenance").textContent = whatwhere.about.provenance();
-  document.getElementById("tiles").append(...[whatwhere.story.tiles()].filter(Boolean));
-  document.getElementById("missing").append(...[whatwhere.story.missing()].filter(Boolean));
-  for (const [id, [name, make]] of Object.entries(parts)) {
-    const section = document.getElementById(id);
+  place("theme").append(whatwhere.themeButton());
+  place("heading").append(...(data.heading ? [data.heading] : ["Does an attention head look at ", el("span", { class: "positional" }, "where"), " a token stands, or at ", el("span", { class: "symbolic" }, "what"), " it is?"]));
+  place("lead").textContent = kept.leads.map((make) => make()).filter(Boolean).join(" ");
+  for (const { id, nav, title, intro, make } of d3.sort(kept.sections, (one) => one.order)) {
     const made = make();
-    if (!made && id !== "story") {
-      section.remove();
-      continue;
-    }
-    if (made) section.querySelector(".content").append(made);
-    document.getElementById("sections").append(el("a", { href: `#${id}` }, name));
+    if (!made) continue;
+    place("content").append(el("section", { id }, el("h2", {}, title), intro ? el("p", {}, intro) : null, el("div", { class: "content" }, made)));
+    place("sections").append(el("a", { href: `#${id}` }, nav));
   }
   document.documentElement.dataset.ready = "true";
 })();

@@ -52,10 +52,12 @@
   }
 
   function sequence() {
-    let task = data.tasks[whatwhere.tasks[0]].task;
+    const models = whatwhere.models.filter((model) => data.models[model].task);
+    if (data.kind === "study" || !models.length) return null;
+    let { task } = data.models[models[0]];
     let chosen = 0;
     let tokens = [];
-    const starts = () => data.tasks[task.name].starts;
+    const starts = () => task.starts;
     const row = el("fieldset", { class: "tokens" });
     const message = el("p", { class: "message", role: "status", "aria-live": "polite", id: "sequence-message" });
     const made = whatwhere.chart.chart({
@@ -104,13 +106,16 @@
     const options = () => starts().map((one, i) => [i, `${one.hops} hop${one.hops > 1 ? "s" : ""} (${i + 1})`]);
     const example = whatwhere.controls.select({ label: "Start from", options: options(), value: 0, onChange: (value) => { chosen = Number(value); start(); } });
     const kind = whatwhere.controls.select({
-      label: "Task", options: whatwhere.tasks.map((name) => [name, name]), value: task.name,
-      onChange: (name) => { task = data.tasks[name].task; chosen = 0; example.fill(options(), 0); start(); },
+      label: "Task", options: models.map((name) => [name, name]), value: models[0],
+      onChange: (name) => { ({ task } = data.models[name]); chosen = 0; example.fill(options(), 0); start(); },
     });
     const reset = el("button", { type: "button", on: { click: start } }, "Undo my edits");
     start();
     return el("div", {}, el("div", { class: "controls" }, kind.element, example.element, reset), row, message, made.element);
   }
 
-  whatwhere.sequence = sequence;
+  whatwhere.part({
+    id: "sequence", nav: "Hops", title: "Hop yourself", order: 40, make: sequence,
+    intro: "Edit any token. The arcs follow the hops from the last token; the rows show what the ideal function (Index for numbers, Retrieval for letters) makes of the whole sequence, applied again and again. A sequence of h hops needs h applications, and more do no harm. Positions count from 0.",
+  });
 })();

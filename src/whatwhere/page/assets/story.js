@@ -1,28 +1,24 @@
 "use strict";
-/* The numbers beside the story, where the results have them. */
+/* The idea in three paragraphs, the numbers beside it, and what is missing. */
 (() => {
-  const { el, number } = whatwhere.dom;
-  const { data, results } = whatwhere;
+  const { el } = whatwhere.dom;
+  const { data, kept } = whatwhere;
+  const positional = (text) => el("span", { class: "positional" }, text);
+  const symbolic = (text) => el("span", { class: "symbolic" }, text);
+  const alone = data.kind === "study";
 
-  const tile = (value, text) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, text));
+  const prose = () =>
+    el(
+      "div",
+      { class: "prose" },
+      el("p", {}, "Exchange two tokens before a query and look at its attention again. If attention stays where it was, the head is ", positional("●\u00a0positional"), ". If it moves along with the token, the head is ", symbolic("■\u00a0symbolic"), ". Both are scores from 0 to 1; a head that pays all tokens the same attention has both at 1."),
+      el("p", {}, "Two tasks ask for one or the other. In the ", el("b", {}, "number"), " task an integer says how many places to hop back. In the ", el("b", {}, "letter"), " task the right letter of a pair names the left letter of an earlier pair. Both take one to four hops, and a small GPT-J (in the paper, with one head per layer) learns both."),
+      el("p", {}, "Theory says how: rotary position embedding lets a fast frequency count positions, and a slow one match symbols. It also says what follows: counting leaves a margin that shrinks with the square of the length, matching one that shrinks slowly. So the letter model should keep working on long inputs, and the number model should not."),
+    );
 
   function tiles() {
-    const found = [];
-    for (const task of whatwhere.tasks) {
-      const hops = data.tasks[task].test?.accuracy_by_hop;
-      if (hops) found.push(tile(number(d3.mean(hops), 3), `of unseen ${task} sequences right, worst hop class ${number(d3.min(hops), 3)}`));
-    }
-    for (const task of whatwhere.tasks) {
-      const broken = results(task, "breaks")?.find((row) => row.what === "accuracy" && row.hop === 0 && row.threshold === 0.5);
-      if (!broken) continue;
-      const value = broken.length === null ? `> ${broken.longest}` : `${Math.round(broken.length)}`;
-      found.push(tile(value, broken.length === null ? `tokens, and the ${task} model still works` : `tokens, and the ${task} model is below one half`));
-    }
-    if (data.claims) {
-      const count = (verdict) => data.claims.filter((claim) => claim.verdict === verdict).length;
-      found.push(tile(`${count("holds")} of ${data.claims.length}`, `claims hold, ${count("fails")} fail, ${count("not tested")} not tested`));
-    }
-    return found.length ? el("div", { class: "tiles" }, found) : null;
+    const found = kept.tiles.flatMap((make) => make());
+    return found.length ? el("div", { class: "tiles" }, found.map(([value, text]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, text)))) : null;
   }
 
   function missing() {
@@ -30,11 +26,15 @@
     const commands = d3.groups(data.missing, (one) => one.command);
     return el(
       "div",
-      { class: "missing", role: "note" },
+      { class: "missing", role: "note", id: "missing" },
       "Not on this page, because the results are not there yet:",
       el("ul", {}, commands.map(([command, parts]) => el("li", {}, parts.map((one) => one.part).join(", "), ". Make it with ", el("code", {}, command)))),
     );
   }
 
-  whatwhere.story = { tiles, missing };
+  whatwhere.lead(() => (data.kind === "reproduction" ? "A reproduction of “Positional versus Symbolic Attention Heads: Learning Dynamics, RoPE Geometry, and Length Generalization”, to look at and to play with." : data.paper ? `The paper: ${data.paper}.` : null));
+  whatwhere.part({
+    id: "story", nav: alone ? "Missing" : "Story", title: alone ? "What is missing" : "The story in short", order: 0,
+    make: () => (alone ? missing() : el("div", {}, prose(), tiles(), missing())),
+  });
 })();

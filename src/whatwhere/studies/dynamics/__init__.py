@@ -26,6 +26,7 @@ DYNAMICS = Study(
     ),
     claims=f"{_HERE}.claims:CLAIMS",
     page=f"{_HERE}:part.js",
+    page_tables=("accuracy", "scores"),
     outcomes=f"{_HERE}.summary:outcomes",
     smoke={"inputs": 16, "readings": 2},
     example="whatwhere dynamics runs/number",

@@ -1,9 +1,13 @@
 "use strict";
-/* Accuracy and heads along training, both models under one step. */
+/* Accuracy and heads along training, all models under one step. */
 (() => {
   const { el, svg, number } = whatwhere.dom;
-  const { data, results, steps, state, choose, onChoice } = whatwhere;
-  const { chart, plot } = whatwhere.chart;
+  const { results, modelsWith, state, choose, onChoice, onHead, ofHead } = whatwhere;
+  const { chart, plot, KINDS } = whatwhere.chart;
+  const STUDY = "dynamics";
+  const SLACK = 0.005; // of the step of maximal accuracy, as in whatwhere.heads.purity
+  const steps = d3.sort(new Set(["scores", "accuracy"].flatMap((table) => modelsWith(STUDY, table).flatMap((model) => results(model, STUDY, table).map((row) => row.step)))));
+  state.step = steps.at(-1) ?? null;
   const X = { type: "pow", exponent: 0.5, label: "step", grid: false, ticks: 6 };
   const domain = [0, 1.015 * (steps.at(-1) || 1)]; // a little room for the last checkpoint's cells
   // Discs for positional heads, lines for symbolic ones: these differ where a disc and a square of this size would not.
@@ -28,17 +32,27 @@
     return move;
   }
 
-  function accuracy(task) {
-    const metrics = results(task, "metrics");
-    const hops = Object.keys(metrics[0]).filter((name) => name.startsWith("accuracy_hop"));
-    const long = metrics.flatMap((row) => hops.map((name) => ({ task, step: row.step, hops: Number(name.slice(12)), accuracy: row[name] })));
-    const mean = metrics.map((row) => ({ task, step: row.step, hops: 0, accuracy: row.accuracy }));
+  /** Accuracy along training: on the validation split, or on the scored inputs if there was no validation. */
+  function curves(model) {
+    const all = results(model, STUDY, "accuracy") ?? [];
+    const split = all.some((row) => row.split === "validation") ? "validation" : "scored";
+    return d3.sort(all.filter((row) => row.split === split), (row) => row.step, (row) => row.hop);
+  }
+
+  function accuracy(model) {
+    const long = curves(model);
+    const hops = d3.sort(new Set(long.map((row) => row.hop)));
+    const at = d3.rollup(long, (rows) => new Map(rows.map((row) => [row.hop, row.accuracy])), (row) => row.step);
+    const mean = [...at].map(([step, values]) => ({ step, accuracy: d3.mean(values.values()) }));
+    const top = d3.max(mean, (row) => row.accuracy);
+    const best = mean.find((row) => row.accuracy >= top - SLACK);
+    const last = at.get(mean.at(-1).step);
     let move = () => {};
     const made = chart({
-      name: `accuracy-${task}`,
+      name: `accuracy-${model}`,
       title: "Accuracy by hops",
-      alt: `Accuracy of the ${task} model for each hop class along training; at the end ${hops.map((name) => `${name.slice(12)} hops ${number(metrics.at(-1)[name])}`).join(", ")}`,
-      rows: () => [...long, ...mean],
+      alt: `Accuracy of the ${model} model for each hop class along training; at the end ${hops.map((hop) => `${hop} hops ${number(last.get(hop))}`).join(", ")}`,
+      rows: () => long.map((row) => ({ model, ...row })),
       draw: (width) => {
         const drawn = plot({
           width,
@@ -48,8 +62,8 @@
           x: { ...X, domain },
           y: { domain: [0, 1], label: null, grid: true, ticks: 5 },
           marks: [
-            data.tasks[task].best === null ? null : Plot.ruleX([data.tasks[task].best], { stroke: "var(--soft)", strokeDasharray: "1 3" }),
-            ...d3.groups(long, (row) => row.hops).map(([hop, rows], i) =>
+            best ? Plot.ruleX([best.step], { stroke: "var(--soft)", strokeDasharray: "1 3" }) : null,
+            ...d3.groups(long, (row) => row.hop).map(([hop, rows], i) =>
               Plot.lineY(rows, { x: "step", y: "accuracy", stroke: `var(--hop${((hop - 1) % 4) + 1})`, strokeWidth: 2, strokeDasharray: DASHES[i % 4] }),
             ),
             Plot.lineY(mean, { x: "step", y: "accuracy", stroke: "var(--soft)", strokeWidth: 1 }),
@@ -59,10 +73,10 @@
         return drawn;
       },
     });
-    const readout = el("p", { class: "readout", "data-readout": `accuracy-${task}` });
+    const readout = el("p", { class: "readout", "data-readout": `accuracy-${model}` });
     const tell = () => {
-      const row = metrics.filter((one) => one.step <= state.step).at(-1) ?? metrics[0];
-      readout.textContent = `step ${row.step}: ${hops.map((name) => `${name.slice(12)} hop${name.slice(12) === "1" ? "" : "s"} ${number(row[name], 3)}`).join(" · ")}`;
+      const { step } = mean.filter((row) => row.step <= state.step).at(-1) ?? mean[0];
+      readout.textContent = `step ${step}: ${hops.map((hop) => `${hop} hop${hop === 1 ? "" : "s"} ${number(at.get(step).get(hop), 3)}`).join(" · ")}`;
     };
     tell();
     onChoice(() => {
@@ -73,11 +87,11 @@
   }
 
   /** Every head at every checkpoint. A press chooses the head and the step. */
-  function map(task) {
-    const scores = results(task, "scores");
+  function map(model) {
+    const scores = results(model, STUDY, "scores");
     const own = d3.sort(new Set(scores.map((row) => row.step)));
     const next = new Map(own.map((step, i) => [step, own[i + 1] ?? 1.015 * step]));
-    const { heads } = whatwhere.shape(task);
+    const heads = 1 + d3.max(scores, (row) => row.head);
     const name = (row) => (heads > 1 ? `${row.layer}.${row.head}` : String(row.layer));
     const { headColor, headKind, headGlyph } = whatwhere.heads;
     const cells = scores.map((row) => ({
@@ -92,10 +106,10 @@
     const names = [...new Set(cells.map((row) => row.name))];
     let move = () => {};
     const made = chart({
-      name: `heads-by-step-${task}`,
+      name: `heads-by-step-${model}`,
       title: heads > 1 ? "What each head (layer.head) looks at" : "What the head of each layer looks at",
-      alt: `Map of the heads of the ${task} model (down) against training steps (across): colour and mark say whether a head follows positions or symbols`,
-      rows: () => scores.map((row) => ({ task, ...row })),
+      alt: `Map of the heads of the ${model} model (down) against training steps (across): colour and mark say whether a head follows positions or symbols`,
+      rows: () => scores.map((row) => ({ model, ...row })),
       draw: (width) => {
         const drawn = plot({
           width,
@@ -120,7 +134,7 @@
           const row = names.find((one) => y >= band.apply(one) && y < band.apply(one) + band.bandwidth);
           if (row === undefined) return;
           const [layer, head] = heads > 1 ? row.split(".").map(Number) : [Number(row), 0];
-          choose({ task, layer, head, step: d3.max(steps, (step) => (step <= x ? step : undefined)) ?? steps[0] });
+          choose({ model, layer, head, step: d3.max(steps, (step) => (step <= x ? step : undefined)) ?? steps[0] });
         });
         return drawn;
       },
@@ -150,9 +164,64 @@
     return el("div", { class: "controls steps" }, whatwhere.controls.playButton(made), made.element);
   }
 
+  /** The scores of every head at the last checkpoint up to a step. */
+  whatwhere.headScores((model, step) => {
+    const all = results(model, STUDY, "scores") ?? [];
+    const last = d3.max(all, (row) => (row.step <= step ? row.step : undefined)) ?? d3.min(all, (row) => row.step);
+    return all.filter((row) => row.step === last);
+  });
+  whatwhere.headFacts(() => {
+    const row = whatwhere.scoresAt(state.model, state.step).get(`${state.layer},${state.head}`);
+    if (row?.step === undefined) return [];
+    return [["At step", String(row.step)], ["Positional ●", number(row.positional)], ["Symbolic ■", number(row.symbolic)], ["It is", whatwhere.heads.headKind(row.positional, row.symbolic)], ["Entropy, share of maximum", number(row.entropy_share)], ["Attention to itself", number(row.own)]];
+  });
+
+  function headScores() {
+    if (!modelsWith(STUDY, "scores").length) return null;
+    let move = () => {};
+    const made = chart({
+      name: "head-scores",
+      title: "Scores along training",
+      alt: "Positional and symbolic score and entropy of the chosen head along training",
+      rows: () => ofHead(STUDY, "scores").map((row) => ({ model: state.model, ...row })),
+      draw: (width) => {
+        const rows = ofHead(STUDY, "scores");
+        const mark = (name, { color, dash, symbol }) => [
+          Plot.lineY(rows, { x: "step", y: name, stroke: color, strokeWidth: 2, strokeDasharray: dash }),
+          Plot.dot(rows.slice(-1), { x: "step", y: name, fill: color, symbol, r: 4 }),
+        ];
+        const drawn = plot({
+          width, height: 230, marginRight: 14, marginBottom: 34,
+          x: { ...X, domain },
+          y: { domain: [0, 1], label: null, grid: true, ticks: 5 },
+          marks: [
+            Plot.lineY(rows, { x: "step", y: "entropy_share", stroke: "var(--entropy)", strokeWidth: 1.2, strokeDasharray: "1 3" }),
+            ...mark("positional", KINDS.positional),
+            ...mark("symbolic", KINDS.symbolic),
+          ],
+        });
+        move = cursor(drawn);
+        return drawn;
+      },
+    });
+    onHead(made.redraw);
+    onChoice(() => move());
+    const key = whatwhere.chart.key([["positional ●", KINDS.positional.color, null], ["symbolic ■", KINDS.symbolic.color, "5 3"], ["entropy, share of its maximum", "var(--entropy)", "1 3"]]);
+    return el("div", {}, made.element, key);
+  }
+  whatwhere.headPanel("left", headScores);
+
+  whatwhere.tiles(() =>
+    modelsWith(STUDY, "accuracy").flatMap((model) => {
+      const tested = results(model, STUDY, "accuracy").filter((row) => row.split === "test").map((row) => row.accuracy);
+      return tested.length ? [[number(d3.mean(tested), 3), `of unseen sequences right, ${model} model; worst hop class ${number(d3.min(tested), 3)}`]] : [];
+    }),
+  );
+
   function training() {
-    const tasks = whatwhere.tasks.filter((task) => results(task, "metrics") || results(task, "scores"));
+    if (!steps.length) return null;
     const hop = whatwhere.chart.key([1, 2, 3, 4].map((h, i) => [`${h} hop${h > 1 ? "s" : ""}`, `var(--hop${h})`, DASHES[i]]).concat([["mean", "var(--soft)", null]]));
+    const shown = whatwhere.models.filter((model) => curves(model).length || results(model, STUDY, "scores")?.length);
     return el(
       "div",
       {},
@@ -162,13 +231,17 @@
       el(
         "div",
         { class: "columns" },
-        tasks.map((task) =>
-          el("div", {}, el("h3", {}, `${task[0].toUpperCase()}${task.slice(1)} task`), results(task, "metrics") ? accuracy(task) : null, results(task, "scores") ? map(task) : null),
+        shown.map((model) =>
+          el("div", {}, el("h3", {}, `${whatwhere.titled(model)} model`), curves(model).length ? accuracy(model) : null, results(model, STUDY, "scores")?.length ? map(model) : null),
         ),
       ),
       el("p", { class: "note" }, "In the maps a disc marks a positional head and a line a symbolic one, thin where it only leans. Steps are spread by their square root. The dotted line is the step of maximal accuracy (the first within 0.005 of the best mean)."),
     );
   }
 
-  whatwhere.training = { training, stepAxis: { ...X, domain }, cursor };
+  whatwhere.steps = steps;
+  whatwhere.part({
+    id: "training", nav: "Training", title: "Along training", order: 20, make: training,
+    intro: "Accuracy of each hop class, and what every head looks at. Move the step, or press play; choose a head in a map to open it below.",
+  });
 })();

@@ -39,6 +39,7 @@ GEOMETRY = Study(
     ),
     claims=f"{_HERE}.claims:CLAIMS",
     page=f"{_HERE}:part.js",
+    page_tables=("weights", "ids", "vectors"),
     smoke={"inputs": 16},
     example="whatwhere geometry number",
 )  # fmt: skip

@@ -38,6 +38,8 @@ HEADS = Study(
         Figure("head-map", f"{_HERE}.figures:draw_map", ("heads",)),
         Figure("head-spectrum", f"{_HERE}.figures:draw_spectrum", ("spectrum",)),
     ),
+    page=f"{_HERE}:part.js",
+    page_tables=("about", "heads", "spectrum", "tokens", "attention"),
     outcomes=f"{_HERE}.summary:outcomes",
     smoke={"inputs": 16},
     example="whatwhere heads HuggingFaceTB/SmolLM2-135M --text notes.txt",

@@ -24,6 +24,7 @@ LENGTH = Study(
     ),
     claims=f"{_HERE}.claims:CLAIMS",
     page=f"{_HERE}:part.js",
+    page_tables=("accuracy", "chain", "breaks"),
     outcomes=f"{_HERE}.summary:outcomes",
     smoke={"inputs": 16, "lengths": (33,), "varied_lengths": (33,)},
     example="whatwhere length letter --lengths 65,850",

@@ -49,6 +49,7 @@ MECHANISM = Study(
     ),
     claims=f"{_HERE}.claims:CLAIMS",
     page=f"{_HERE}:part.js",
+    page_tables=("kinds", "verdicts", "ablation"),
     page_data=f"{_HERE}.examples:page_data",
     outcomes=f"{_HERE}.summary:outcomes",
     smoke={"inputs": 80, "examples": 1},

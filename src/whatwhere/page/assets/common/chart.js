@@ -46,6 +46,10 @@
     symbolic: { color: SYMBOLIC, dash: "5 3", symbol: "square", glyph: "■" },
   };
 
+  const OTHERS = { color: "var(--accent)", dash: "2 2", symbol: "diamond", glyph: "◆" };
+  /** How a model's lines look: numbers as positional, letters as symbolic, a control apart from both. */
+  const lookOf = (model) => (model.endsWith("-control") ? OTHERS : (KINDS[{ number: "positional", letter: "symbolic" }[model]] ?? OTHERS));
+
   /** The words positional and symbolic with their marks, for captions. */
   function key(entries) {
     return el(
@@ -63,5 +67,5 @@
     );
   }
 
-  whatwhere.chart = { chart, plot, key, KINDS };
+  whatwhere.chart = { chart, plot, key, KINDS, lookOf };
 })();

@@ -37,5 +37,7 @@
   /** An id that no other element has. */
   const fresh = (name) => `${name}-${++counter}`;
 
+  /** With a capital letter. */
+  whatwhere.titled = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
   whatwhere.dom = { el, svg, number, significant, fresh };
 })();

@@ -5,10 +5,10 @@
  * Positions count from 0.
  */
 (() => {
-  const ids = new Map();
+  const ids = new WeakMap();
   function idsOf(task) {
-    if (!ids.has(task.name)) ids.set(task.name, new Map(task.names.map((name, id) => [name, id])));
-    return ids.get(task.name);
+    if (!ids.has(task)) ids.set(task, new Map(task.names.map((name, id) => [name, id])));
+    return ids.get(task);
   }
 
   /** A token's parts: {points, back} in the number task, {points, left, right} in the letter task; null for no token. */
