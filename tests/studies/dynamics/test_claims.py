@@ -153,6 +153,11 @@ def test_scores_that_do_not_start_at_step_0_cannot_tell_how_they_start(world: Wo
     assert (one.verdict, one.why) == (
         "not tested", "the scores of the letter model begin at step 100, not before training.",
     )  # fmt: skip
+    assert world.judged()["pure-at-maximum-letter-all"].verdict == "not tested"
+    world.dynamics["number"] = made_up("number", IN_ORDER, steps=(1000,))
+    for name in ("positional-purity-steps", "symbolic-purity-early"):
+        assert world.judged()[name].verdict == "not tested"
+    assert world.judged()["number-has-both-kinds"].verdict == "holds"
 
 
 def test_without_results_nothing_is_tested_for_want_of_them(world: World) -> None:

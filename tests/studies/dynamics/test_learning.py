@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from dynamics_world import made_up
 
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossing, crossings, spread
+from whatwhere.studies.dynamics.tables import Accuracy
 
 STEPS = np.arange(0, 600, 100)
 
@@ -41,3 +43,13 @@ def test_the_ratio_of_steps_has_an_interval_from_the_inputs_of_each_accuracy() -
     assert ratio.n == 1200
     assert spread(run) == ratio
     assert math.isnan(spread(Training(made_up("number", (300, 10**9)))).value)
+
+
+def test_where_few_checkpoints_are_left_the_trainings_own_evaluations_count() -> None:
+    """As for a shipped model, of which only the last checkpoint is there."""
+    results = made_up("number", (300, 400, 500, 600))
+    rows = results.rows("accuracy", Accuracy)
+    own = [replace(row, split="validation") for row in rows]
+    results.write("accuracy", [*own, *(row for row in rows if row.step == 1000)])
+    assert Training(results).steps.tolist() == list(range(0, 1100, 100))
+    assert round(crossings(Training(results))[4]) == 589

@@ -65,9 +65,9 @@ def test_scores_are_kept_and_logged(tmp_path: Path) -> None:
         last = ww.score(ww.trace(module.model, HELD_OUT)).symbolic.numpy()
     np.testing.assert_allclose(history.symbolic[-1], last, atol=1e-6)
     [log] = (tmp_path / "logs").glob("**/metrics.csv")
-    rows = [row for row in read_csv(log, "Lightning's log", ["step"]) if row.get("heads/1.1/symbolic")]
-    assert [int(row["step"]) for row in rows] == [0, 2, 4]
-    assert float(rows[-1]["heads/1.1/symbolic"]) == pytest.approx(float(last[1, 1]), rel=1e-6)
+    rows = pd.read_csv(log).dropna(subset="heads/1.1/symbolic")
+    assert rows["step"].tolist() == [0, 2, 4]
+    assert rows["heads/1.1/symbolic"].iloc[-1] == pytest.approx(float(last[1, 1]), abs=1e-6)
     losses = pd.read_csv(tmp_path / "run" / "metrics.csv")
     assert losses["step"].tolist() == [2, 4]
     assert (losses["loss"] > 0).all()

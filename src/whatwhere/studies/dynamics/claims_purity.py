@@ -28,6 +28,7 @@ from whatwhere.studies.dynamics.learned_runs import (
     learned,
     needed_heads,
     over_band,
+    require_start,
     sufficient_heads,
 )
 from whatwhere.studies.dynamics.learning import crossings
@@ -58,6 +59,7 @@ def pure_at_maximum(model: str, which: Which) -> Callable[[Evidence], Finding]:
 
     def measure(evidence: Evidence) -> Finding:
         run, heads = chosen_heads(evidence, model, which)
+        require_start(run, model)
 
         def pure_at(history: ScoreHistory, at: int) -> Heads:
             found = history.purity(GAMMA)
@@ -135,6 +137,7 @@ def needed_pure_within_window(evidence: Evidence) -> Finding:
 def positional_staircase(evidence: Evidence) -> Finding:
     """At how many separate checkpoints positional heads of the number model become pure for good."""
     run = learned(evidence, "number")
+    require_start(run, "number")
     joined = run.scores.purity(GAMMA).joined("positional")
     rises = len({step for step, _, _ in joined})
     told = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
@@ -146,6 +149,7 @@ def positional_staircase(evidence: Evidence) -> Finding:
 def symbolic_early(evidence: Evidence) -> Finding:
     """When the first symbolic head is pure for good, as a multiple of when the last hop class is learned."""
     run = learned(evidence, "number")
+    require_start(run, "number")
     joined = run.scores.purity(GAMMA).joined("symbolic")
     if not joined:
         return Finding(False, float("inf"), "No head of the number model becomes purely symbolic for good.")

@@ -82,8 +82,10 @@ class Training:
 
     @cached_property
     def _rows(self) -> list[Accuracy]:
-        """The rows on the scored inputs."""
-        return [row for row in self.results.rows("accuracy", Accuracy) if row.split == "scored"]
+        """The rows on the scored inputs; the training's own, if few checkpoints are left to score."""
+        rows = self.results.rows("accuracy", Accuracy)
+        scored, own = ([row for row in rows if row.split == split] for split in ("scored", "validation"))
+        return scored if 2 * len({row.step for row in scored}) >= len({row.step for row in own}) else own
 
     @cached_property
     def steps(self) -> Int[np.ndarray, "step"]:

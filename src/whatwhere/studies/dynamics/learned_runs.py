@@ -50,6 +50,16 @@ def learned(evidence: Evidence, model: str) -> Training:
     return run
 
 
+def require_start(run: Training, model: str) -> None:
+    """Refuses scores that do not begin before training: they cannot tell when something came about.
+
+    Raises:
+        NotTested: they begin later.
+    """
+    if run.scores.steps[0] != 0:
+        raise NotTested(f"the scores of the {model} model begin at step {run.scores.steps[0]}, not before training.")
+
+
 def all_heads(run: Training) -> Heads:
     """Every head of a model."""
     layers, heads = run.scores.shape
