@@ -57,16 +57,28 @@ def test_previous_token_heads_are_positional_and_induction_heads_are_not(loaded:
     for index, head in ((0, 1), (1, 1)):  # 2.1 and 11.1
         assert float(scores.positional[index, head]) > 0.95
         assert float(scores.symbolic[index, head]) < 0.05
-    assert float(induction(loaded, layers=[2, 11], inputs=2)[:, 1].max()) < 0.1
+    assert float(induction(loaded, loaded.config.vocab_size, layers=[2, 11], inputs=2)[:, 1].max()) < 0.1
 
 
 def test_the_command_reads_the_gguf_file(file: Path, tmp_path: Path):
     text = tmp_path / "text.txt"
     text.write_text(TEXT)
     arguments = ["heads", str(file), "--text", str(text), "--only", "11", "--queries", "last", "--json"]
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
-    heads = json.loads(result.stdout)["heads"]
+    (found,) = json.loads(result.stdout).values()
+    heads = found["tables"]["heads"]
     assert [head["head"] for head in heads] == list(range(9))
     assert heads[1]["label"] == "positional"
+    assert found["tables"]["about"][0]["begins"] == ""  # its file says that nothing stands before a text
     assert converted(file).is_dir()
+
+
+def test_the_chat_template_of_the_file_is_filled(loaded: RotaryModel, tmp_path: Path):
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    found = ww.study("heads", loaded, text=(str(text),), only="11.1", queries="last", template=True)
+    begins = str(found["about"]["begins"][0])
+    assert begins.startswith("<|im_start|>") and begins.endswith("user\n")
+    tokens = found["tokens"]["text"]
+    assert "".join(tokens[-2:]) == "assistant\n"
