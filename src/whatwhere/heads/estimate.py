@@ -1,6 +1,7 @@
 """An estimate with its uncertainty as one value: Wilson's interval for a share, bootstrap for a mean.
 
-All intervals are 95 %. Positions of one input are not independent, so means over them are resampled by input.
+All intervals are 95 %. Positions of one input are not independent, so means over them are resampled by input. The tables
+of all studies import this module, so it loads numpy and scipy only when it computes.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from jaxtyping import Float
+from typing import TYPE_CHECKING
 
 from whatwhere.errors import WhatwhereError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Float
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -34,16 +37,17 @@ class Estimate:
         return self.low, self.high
 
     def __str__(self) -> str:
+        """``.95 (.91-.97, n=100)``; numbers of 1 and more keep their first digit."""
         if math.isnan(self.value):
             return f"undefined (n={self.n})"
-        value, low, high = (_two_digits(x) for x in (self.value, self.low, self.high))
+        value, low, high = (
+            text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+            for text in (f"{x:.2f}" for x in (self.value, self.low, self.high))
+        )
         return f"{value} ({low}-{high}, n={self.n})"
 
 
-def _two_digits(x: float) -> str:
-    """.95 for 0.95; numbers of 1 and more keep their first digit."""
-    text = f"{x:.2f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+UNDEFINED = Estimate(math.nan, math.nan, math.nan, 0)
 
 
 @lru_cache(maxsize=4096)
@@ -56,8 +60,8 @@ def share(successes: int, n: int) -> Estimate:
     if not 0 <= successes <= n:
         raise WhatwhereError(f"expected 0 to {n} successes in {n} trials, got {successes}; count them again.")
     if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, 0)
-    from scipy.stats import binomtest  # here, because it takes half a second to import
+        return UNDEFINED
+    from scipy.stats import binomtest
 
     ends = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
     return Estimate(successes / n, float(ends.low), float(ends.high), n)
@@ -76,6 +80,8 @@ def mean(
     Raises:
         WhatwhereError: values and clusters differ in length.
     """
+    import numpy as np
+
     values = np.asarray(values, np.float64)
     index = np.arange(len(values)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
     if len(index) != len(values):
@@ -83,7 +89,7 @@ def mean(
     defined = ~np.isnan(values)
     n = int(defined.sum())
     if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, 0)
+        return UNDEFINED
     counts = np.bincount(index, defined)
     sums = np.bincount(index, np.where(defined, values, 0))
     low, high = percentiles(resampled_ratio(sums[:, None], counts[:, None], RESAMPLES, seed))
@@ -107,6 +113,8 @@ def bootstrap_means(
     Raises:
         WhatwhereError: there are no inputs.
     """
+    import numpy as np
+
     if len(values) == 0:
         raise WhatwhereError("expected values of at least one input for an interval, got none; use more inputs.")
     flat = values.reshape(len(values), -1)
@@ -123,6 +131,8 @@ def resampled_ratio(
     Drawing clusters with replacement is drawing how often each occurs, so the means of all heads are one product of
     matrices; ``scipy.stats.bootstrap`` would gather each sample and is a hundred times slower here.
     """
+    import numpy as np
+
     clusters = len(sums)
     times = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
     total, number = times.astype(np.float64) @ sums, times.astype(np.float64) @ counts
@@ -133,6 +143,8 @@ def percentiles(
     drawn: Float[np.ndarray, "resamples *heads"],
 ) -> tuple[Float[np.ndarray, "*heads"], Float[np.ndarray, "*heads"]]:
     """The ends between which 95 % of the resampled numbers lie; NaN where none is defined."""
+    import numpy as np
+
     flat = drawn.reshape(len(drawn), -1)
     tail = (1 - CONFIDENCE) / 2
     ends = np.full((2, flat.shape[1]), np.nan)
