@@ -37,7 +37,8 @@ def command_of(study: Study) -> Callable[..., None]:
     parameters = [*_subject_parameters(study), *options_of(study.settings), *_common_parameters(study)]
     help_text = (
         f"{study.question} ({study.paper})\n\n"
-        f"Tables and figures go to [bold]OUT/{study.name}[/bold]; an interrupted command goes on."
+        f"Tables{', figures and a page (report.html)' if study.page else ' and figures'} go to "
+        f"[bold]OUT/{study.name}[/bold]; an interrupted command goes on."
     )
     with_parameters(command, study.name, parameters, help_text)
     return command
@@ -92,16 +93,19 @@ def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Pa
 
 
 def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
-    """Draws the figures, then prints the tables as JSON or the summary."""
+    """Draws the figures and writes the page, then prints the tables as JSON or the summary."""
+    from whatwhere.page import write_page
     from whatwhere.store.addresses import shown
     from whatwhere.studies.measuring import FIGURES, draw
 
     first = next(iter(results.values()))
     files: list[Path] = []
+    pages: list[Path] = []
     if first.manifest is not None:
         with console.err.status("drawing"):
             files = [file for one in results.values() for file in draw({one.name: one}, one.directory / FIGURES)]
             files += draw(results, first.directory / FIGURES, kind="models")
+            pages = [write_page(one.directory) for one in results.values()] if study.page is not None else []
     if as_json:
         console.print_json({name: _content(one) for name, one in results.items()})
         return
@@ -111,6 +115,8 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     if first.manifest is not None:
         drawn = f"; {len(files)} files of figures in {shown(first.directory / FIGURES)}" if files else ""
         console.note(f"Tables: {shown(first.directory)}{drawn}")
+        for page in pages:
+            console.note(f"The page: {shown(page)}")
 
 
 def _content(results: Results) -> dict[str, Any]:

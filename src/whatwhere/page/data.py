@@ -71,8 +71,8 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
         "timing": _timing(timing) if timing.is_file() else None,
         "missing": _missing(directory, found, whole=whole),
     }
-    order = [study_named(name) for name in STUDIES if name in studies]
-    return data, [study.page for study in order if study.page is not None]
+    asked = [study_named(name) for name in STUDIES if name in studies or data["kind"] != "study"]
+    return data, [study.page for study in asked if study.page is not None]
 
 
 def _model_name(path: Path, results: Sequence[Results]) -> str:

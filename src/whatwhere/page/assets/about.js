@@ -40,16 +40,17 @@
       task?.generator ? `data “${task.generator}”` : null,
       seeds.length ? `seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}` : null,
     ];
-    return `${model} (${words.filter(Boolean).join(", ") || "no run"})`;
+    const known = words.filter(Boolean).join(", ");
+    return known ? `${model} (${known})` : model;
   };
 
   const flat = (value, prefix = "") => Object.entries(value).flatMap(([key, one]) => (one && typeof one === "object" && !Array.isArray(one) ? flat(one, `${prefix}${key}.`) : [{ setting: prefix + key, value: Array.isArray(one) ? one.join(", ") : String(one ?? "–") }]));
-  const list = (title, value) => el("details", {}, el("summary", {}, title), whatwhere.table.table([["Setting", (row) => row.setting], ["Value", (row) => row.value]], flat(value), title));
+  const list = (title, rows, first = []) => el("details", {}, el("summary", {}, title), whatwhere.table.table([...first, ["Setting", (row) => row.setting], ["Value", (row) => row.value]], rows, title));
 
   function settings() {
-    const runs = models.filter((model) => data.models[model].run).map((model) => list(`Settings of the ${model} run`, data.models[model].run));
-    const studies = Object.entries(data.results).flatMap(([model, found]) => Object.entries(found).map(([study, { settings: chosen }]) => list(`Settings of ${study}${model ? `, ${model} model` : ""}`, chosen)));
-    return [...runs, ...studies];
+    const runs = models.filter((model) => data.models[model].run).map((model) => list(`Settings of the ${model} run`, flat(data.models[model].run)));
+    const rows = Object.entries(data.results).flatMap(([model, found]) => Object.entries(found).flatMap(([study, { settings: chosen }]) => flat(chosen).map((row) => ({ study, model, ...row }))));
+    return [...runs, rows.length ? list("Settings of the studies", rows, [["Study", (row) => row.study], ["Model", (row) => row.model]]) : null];
   }
 
   function about() {
@@ -62,6 +63,9 @@
     );
   }
 
-  whatwhere.lead(() => `Results: ${data.name}${models.length ? `; ${models.map(whatwhere.provenance).join("; ")}` : ""}.`);
+  whatwhere.lead(() => {
+    const known = models.map(whatwhere.provenance).join("; ");
+    return data.kind === "study" ? (known ? `Model: ${known}.` : null) : `Results: ${data.name}; ${known}.`;
+  });
   whatwhere.part({ id: "about", nav: "About", title: "How this was made", order: 100, make: about });
 })();

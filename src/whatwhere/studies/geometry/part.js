@@ -27,8 +27,8 @@
             Plot.rectY(rows(), { x1: (row) => row.plane - 0.4, x2: (row) => row.plane + 0.4, y: "weight", fill: "var(--accent)", title: (row) => `ID ${row.plane}, frequency ${row.frequency.toPrecision(3)}: ${significant(row.weight)} (${significant(row.weight_low)} to ${significant(row.weight_high)})` }),
             Plot.ruleY([0]),
             id ? Plot.ruleX([id.weighted_id], { stroke: "var(--text)", strokeDasharray: "4 3" }) : null,
-            id ? Plot.text([id.weighted_id], { x: Number, frameAnchor: "top", text: () => `mean ${number(id.weighted_id, 1)}`, dx: 4, textAnchor: "start" }) : null,
-            id?.paper_id ? Plot.text([id.paper_id], { x: Number, frameAnchor: "top", dy: 14, text: () => `▾ paper ${id.paper_id}`, textAnchor: id.paper_id > 50 ? "end" : "start", dx: -4, fill: "var(--soft)" }) : null,
+            id ? Plot.text([id.weighted_id], { x: Number, frameAnchor: "top", text: () => `mean ${number(id.weighted_id, 1)}`, dx: 4, textAnchor: "start", stroke: "var(--ground)", strokeWidth: 4, fill: "var(--text)" }) : null,
+            id?.paper_id ? Plot.text([id.paper_id], { x: Number, frameAnchor: "top", dy: 14, text: () => `▾ paper ${id.paper_id}`, textAnchor: id.paper_id > 50 ? "end" : "start", dx: -4, fill: "var(--soft)", stroke: "var(--ground)", strokeWidth: 4 }) : null,
           ],
         });
       },
@@ -99,7 +99,7 @@
               mine.some((row) => row.head) ? null : Plot.lineY(mine, { x: "layer", y: "weighted_id", stroke: color, strokeDasharray: dash, strokeOpacity: 0.6, dx }),
               Plot.ruleX(mine, { x: "layer", y1: "weighted_id_low", y2: "weighted_id_high", stroke: color, dx }),
               Plot.dot(mine, { x: "layer", y: "weighted_id", fill: color, symbol, r: 4, dx, title: (row) => `${model} layer ${row.layer} head ${row.head}: ${number(row.weighted_id, 1)} (${number(row.weighted_id_low, 1)} to ${number(row.weighted_id_high, 1)}); dominant ID ${row.dominant ?? "–"}` }),
-              Plot.dot(mine.filter((row) => row.paper_id), { x: "layer", y: "paper_id", stroke: color, symbol, fill: "none", r: 4.5, strokeWidth: 1.6, dx, title: (row) => `the paper, ${model} layer ${row.layer}: ${row.paper_id}` }),
+              Plot.dot(mine.filter((row) => row.paper_id && !model.endsWith("-control")), { x: "layer", y: "paper_id", stroke: color, symbol, fill: "none", r: 4.5, strokeWidth: 1.6, dx, title: (row) => `the paper, ${model} layer ${row.layer}: ${row.paper_id}` }),
             ];
           }),
         }),

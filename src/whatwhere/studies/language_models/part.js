@@ -79,7 +79,7 @@
     show();
     return [
       el("div", { class: "controls" }, list.element), total, drawing.headLegend(), el("div", { class: "frame" }, made.element),
-      el("p", { class: "note" }, "Many heads park attention on the first token, which makes them symbolic whatever else they do. “Beyond the first token” scores swaps among the later keys only; it is not the paper’s score."),
+      about?.is_text ? el("p", { class: "note" }, "Many heads park attention on the first token, which makes them symbolic whatever else they do. “Beyond the first token” scores swaps among the later keys only; it is not the paper’s score.") : null,
     ];
   }
 
@@ -268,7 +268,7 @@
   const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
   if (about) {
     const { tau, gamma } = settings(model, STUDY);
-    whatwhere.lead(() => `${about.family} on ${about.is_text ? "" : "the "}${about.source}: ${many(about.inputs, about.is_text ? "window" : "sequence")} of ${about.tokens} tokens, ${many(about.queries, "query", "queries")} each; tau ${tau}, pure within gamma ${gamma}.${about.error === null ? "" : ` Rebuilt attention agrees with the model’s own within ${about.error.toExponential(0)} of its largest value.`}`);
+    whatwhere.lead(() => `${about.family} on ${about.source}: ${many(about.inputs, about.is_text ? "window" : "sequence")} of ${about.tokens} tokens, ${many(about.queries, "query", "queries")} each; tau ${tau}, pure within gamma ${gamma}.${about.error === null ? "" : ` Rebuilt attention agrees with the model’s own within ${about.error.toExponential(0)} of its largest value.`}`);
   }
   whatwhere.part({ id: "map", nav: "Map", title: "Every head", intro: "Two keys before a query change places. If attention stays where it was, the head is positional (●); if it moves along with what it looked at, the head is symbolic (■). Layers stand across, heads down: choose one, or move with the arrow keys.", order: 20, make: map });
   whatwhere.part({ id: "details", nav: "One head", title: "One head", order: 21, make: details });

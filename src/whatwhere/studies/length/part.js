@@ -24,8 +24,18 @@
       const at = chosen.log ? d3.scaleLog([shortest, longest], [0, width]) : d3.scaleLinear([shortest, longest], [0, width]);
       return lengths.reduce((kept, n) => (kept.length && at(n) - at(kept.at(-1)) < 26 ? kept : [...kept, n]), []);
     };
+    /** The last point of each model, and how far its name moves down to stand clear of the one above. */
+    const labels = () => {
+      const last = d3.sort(models.flatMap((model) => of(model).slice(-1)), (row) => -row.accuracy);
+      let above = -Infinity;
+      return last.map((row) => {
+        const y = (1 - row.accuracy) * 264; // the height of the drawing's inside
+        above = Math.max(y, above + 13);
+        return [row, above - y];
+      });
+    };
     // Written out, because a logarithmic axis would leave out every label but the round ones.
-    const ticks = (width) => spread(d3.sort(new Set(all.map((row) => row.length))), width - 100);
+    const ticks = (width) => spread(d3.sort(new Set(all.map((row) => row.length))), width - 140);
     const made = chart({
       name: "length",
       title: "Accuracy against input length",
@@ -33,7 +43,7 @@
       rows: () => all,
       draw: (width) =>
         plot({
-          width, height: 320, marginBottom: 36, marginRight: 84,
+          width, height: 320, marginBottom: 36, marginRight: 98,
           x: { type: chosen.log ? "log" : "linear", axis: null, domain: [shortest, longest] },
           y: { domain: [0, 1], label: null, grid: true, ticks: 5 },
           marks: [
@@ -48,9 +58,9 @@
                 chosen.chain ? ["measured", "predicted"].map((source) => Plot.lineY(chain(model, source), { x: "length", y: "share", stroke: color, strokeWidth: 1.2, strokeDasharray: source === "predicted" ? "1 3" : "6 2 1 2" })) : null,
                 Plot.lineY(of(model), { x: "length", y: "accuracy", stroke: color, strokeWidth: 2.2, strokeDasharray: dash }),
                 Plot.dot(of(model), { x: "length", y: "accuracy", fill: color, symbol, r: 3.5, title: tip }),
-                Plot.text(of(model).slice(-1), { x: "length", y: "accuracy", text: () => model, textAnchor: "start", dx: 8, fill: color, fontWeight: 600 }),
               ];
             }),
+            ...labels().map(([row, dy]) => Plot.text([row], { x: "length", y: "accuracy", text: () => row.model, textAnchor: "start", dx: 8, dy, fill: lookOf(row.model).color, fontWeight: 600 })),
           ],
         }),
       note: "Bands are 95 % intervals. The paper gives no curve in numbers: it states that the letter model stays above 90 % up to 850 tokens and that the number model “barely” generalises.",

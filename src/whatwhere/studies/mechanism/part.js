@@ -114,10 +114,11 @@
     const at = d3.maxIndex(weights);
     return { at, weight: weights[at] };
   }
-  /** A neighbour to swap with: of the same window, so that one kind of token takes the place of the same kind. */
+  /** A key to swap with: of the same window, another token if there is one, and about two places away. */
   function partner(example, at) {
-    const [first, last] = at < example.target ? [0, example.target - 1] : [example.target, example.tokens.length - 2];
-    return at + 2 <= last ? at + 2 : at - 2 >= first ? at - 2 : at === first ? last : first;
+    const { target, tokens } = example;
+    const window = at < target ? d3.range(target) : d3.range(target, tokens.length - 1);
+    return d3.least(window.filter((one) => one !== at), (one) => (tokens[one] === tokens[at] ? tokens.length : 0) + Math.abs(Math.abs(one - at) - 2)) ?? (at ? 0 : 1);
   }
 
   function bars(example, M, swapped, width, color) {
