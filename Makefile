@@ -10,7 +10,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
 help:
 	@echo "make reproduce  the paper, from scratch, into ./reproduction"
 	@echo "make test       all tests"
-	@echo "make quick      the fast tests, about a minute"
+	@echo "make quick      the fast tests"
 	@echo "make faults     kills, damaged files, odd arguments: the long form, about twenty minutes"
 	@echo "make check      format, lint, types, import direction"
 	@echo "make bench      speed, as ratios against a peer and a limit"

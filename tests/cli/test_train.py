@@ -23,16 +23,17 @@ def test_a_run_is_made_measured_and_told(tmp_path: Path):
     assert "step 24/24" in result.stderr
     config = Run(tmp_path / "run").config
     assert (config.seed, config.threads, config.task.name) == (3, 1, "number")
-    assert (tmp_path / "run" / "test.json").is_file()
+    assert (tmp_path / "run" / "test.csv").is_file()
 
 
 def test_the_options_change_the_configuration(tmp_path: Path):
-    options = "--heads 2 --layers 3 --rope-base 0 --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
+    options = "--heads 2 --layers 3 --generator decoy --attention-dropout 0 --nope-from 2 --rope-base 0 --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
     result = run("letter", "--out", tmp_path / "run", *options.split(), "--track", "tensorboard", "--json")
     assert result.exit_code == 0, result.output
-    assert len(json.loads(result.stdout)["accuracy_by_hop"]) == 4
+    assert [row["hop"] for row in json.loads(result.stdout)["test"]] == [1, 2, 3, 4]
     config = Run(tmp_path / "run").config
     assert (config.model.heads, config.model.layers, config.model.rope_base) == (2, 3, None)
+    assert (config.task.to_dict()["generator"], config.model.attention_dropout, config.model.nope_from) == ("decoy", 0, 2)
     assert (config.schedule.peak, config.batch, config.precision) == (0.002, 5, "bfloat16")
     assert (tmp_path / "run" / "tensorboard").is_dir()
 
@@ -60,14 +61,14 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
     ("words", "message"),
     [
         (["colour", "--out", "{new}"], "number"),
-        (["number", "--out", "{new}", "--preset", "fast"], "a preset"),
+        (["number", "--out", "{new}", "--preset", "fast"], "expected a preset"),
         (["number", "--out", "{new}", "--device", "abacus"], "the device 'abacus'"),
         (["number", "--out", "{new}", "--heads", "3"], "multiple of heads"),
         (["number", "--out", "{new}", "--precision", "half"], "expected a precision (float32, bfloat16), got"),
         (["number", "--out", "{new}", "--preset", "smoke", "--track", "no_such_tracker"], "no such module"),
         (["letter", "--out", "{old}"], "holds a run already"),
-        (["letter", "--out", "{old}", "--resume"], "is a run on the number task, and 'letter' was asked for"),
-        (["number", "--out", "{new}", "--resume"], "a run directory"),
+        (["letter", "--out", "{old}", "--resume"], "expected a run on the letter task, got the number task"),
+        (["number", "--out", "{new}", "--resume"], "expected a run directory"),
     ],
 )
 def test_mistakes_are_refused_in_words(tmp_path: Path, words: list[str], message: str):

@@ -9,7 +9,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model, save_model, weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.store.storage import save_tensors
+from whatwhere.store.tensors import save_tensors
 from whatwhere.tasks import make_task
 
 

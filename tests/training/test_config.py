@@ -89,11 +89,11 @@ def test_damaged_configurations_are_refused():
         TrainingConfig.from_dict(content | {"colour": 1})
     with pytest.raises(WhatwhereError, match="expected the field 'schedule', got none"):
         TrainingConfig.from_dict({key: value for key, value in content.items() if key != "schedule"})
-    with pytest.raises(WhatwhereError, match="the run's schedule: .* got 'speed'"):
+    with pytest.raises(WhatwhereError, match=r"the run's schedule: .* got 'speed'"):
         TrainingConfig.from_dict(content | {"schedule": {"speed": 1}})
     with pytest.raises(WhatwhereError, match="the run's configuration, batch: expected a valid integer, got '16'"):
         TrainingConfig.from_dict(content | {"batch": "16"})
-    with pytest.raises(WhatwhereError, match="a task is described by its name"):
+    with pytest.raises(WhatwhereError, match="expected a task as its name and parameters, got 'number'"):
         TrainingConfig.from_dict(content | {"task": "number"})
 
 

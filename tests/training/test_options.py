@@ -27,7 +27,7 @@ def test_planes_are_named_one_by_one_or_from_to():
 
 @pytest.mark.parametrize("text", ["", "a", "0", "3-1", "1-", "-1", "1,,2", "1-99999999999"])
 def test_other_names_of_planes_are_refused(text: str):
-    with pytest.raises(WhatwhereError, match="planes are named by their IDs from 1, such as 1-8,20"):
+    with pytest.raises(WhatwhereError, match="expected planes by their IDs from 1, such as 1-8,20"):
         planes(text)
 
 

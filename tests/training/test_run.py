@@ -10,7 +10,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.checkpoint import weights_of
-from whatwhere.store.storage import save_tensors
+from whatwhere.store.tensors import save_tensors
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split
@@ -23,11 +23,18 @@ def test_a_configuration_comes_back_from_disk(run: Run, config: TrainingConfig):
 
 
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match=r"is not one\. Make one with: whatwhere train"):
+    with pytest.raises(WhatwhereError, match=r"expected a run directory .* Make one with: whatwhere train"):
         _ = Run(tmp_path / "nowhere").config
     (tmp_path / "config.json").write_text('{"other": 1}')
-    with pytest.raises(WhatwhereError, match="has no part 'training'"):
+    with pytest.raises(WhatwhereError, match=r"made by whatwhere 0\.1, which this version does not read"):
         _ = Run(tmp_path).config
+
+
+def test_a_changed_configuration_is_noticed(run: Run):
+    path = run.directory / "config.json"
+    path.write_text(path.read_text().replace('"batch": 16', '"batch": 17'))
+    with pytest.raises(WhatwhereError, match=r"is not the file that manifest\.json describes"):
+        _ = Run(run.directory).config
 
 
 def test_a_run_is_never_begun_over_something_else(run: Run, tmp_path: Path, config: TrainingConfig):
@@ -55,18 +62,22 @@ def test_a_run_knows_when_it_has_ended(run: Run):
 
 
 def test_damaged_metrics_are_refused(run: Run):
-    run.metrics_path.write_text("step,loss,accuracy\n1,x,0\n")
+    assert run.metrics() == []
+    run.manifest.put("metrics.csv", b"step,loss,accuracy\n1,x,0\n")
     with pytest.raises(WhatwhereError, match="is damaged"):
+        run.metrics()
+    (run.directory / "metrics.csv").write_text("step,loss,accuracy\n1,2,0\n")
+    with pytest.raises(WhatwhereError, match=r"is not the file that manifest\.json describes"):
         run.metrics()
 
 
-def test_what_a_crash_left_behind_is_swept_up(run: Run):
+def test_what_a_crash_left_behind_is_removed(run: Run):
     killed = subprocess.Popen(["true"])
     killed.wait()
     folder = run.directory / "checkpoints"
     folder.mkdir()
-    litter = folder / f"step-00000024.safetensors.{socket.gethostname()}.{killed.pid}.partial"
-    in_use = folder / f"step-00000024.safetensors.{socket.gethostname()}.{os.getppid()}.partial"
+    litter = folder / f"step-00000024.safetensors.{socket.gethostname()}.{killed.pid}.ab.partial"
+    in_use = folder / f"step-00000024.safetensors.{socket.gethostname()}.{os.getppid()}.ab.partial"
     for path in (litter, in_use):
         path.write_text("half")
     train(run)
@@ -77,8 +88,8 @@ def test_what_a_crash_left_behind_is_swept_up(run: Run):
 def test_the_test_split_is_measured_once_and_kept(run: Run, monkeypatch: pytest.MonkeyPatch):
     train(run)
     result = measure_on_test_split(run)
-    assert result["sequences"] == len(run.task.dataset(run.config.dataset_size, 0).test)
-    assert len(result["accuracy_by_hop"]) == 4
+    assert sum(row.sequences for row in result) == len(run.task.split("test", run.config.dataset_size, 0))
+    assert [row.hop for row in result] == [1, 2, 3, 4]
     monkeypatch.setattr(Run, "load", None)
     assert measure_on_test_split(run) == result
 
@@ -122,8 +133,8 @@ def test_files_of_another_run_or_step_are_not_taken_for_ones_own(two_runs: tuple
     run.checkpoint_path(24).write_bytes(run.checkpoint_path(0).read_bytes())
     with pytest.raises(WhatwhereError, match=r"another step than it should \(0, not 24\)"):
         run.load(24)
-    run.metrics_path.write_bytes(other.metrics_path.read_bytes())
-    with pytest.raises(WhatwhereError, match="belongs to another run"):
+    (run.directory / "metrics.csv").write_bytes((other.directory / "metrics.csv").read_bytes())
+    with pytest.raises(WhatwhereError, match="put there from elsewhere"):
         run.metrics()
 
 
