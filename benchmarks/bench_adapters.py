@@ -64,7 +64,7 @@ def measure(what: str, tokens: int, repeats: int = 2) -> tuple[float, float]:
 
 
 def families() -> None:
-    """The table of docs/adapters.md."""
+    """The table of docs/language_models.md."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
