@@ -1,4 +1,4 @@
-"""The numbers of docs/language_models.md on SmolLM2: ``python -m benchmarks.smollm2_study OUT`` (some minutes on one core).
+"""SmolLM2 in docs/language_models.md: ``python -m benchmarks.smollm2_study OUT`` (some minutes on one core).
 
 Scores every head of SmolLM2-135M-Instruct on prose and code of this repository and on the prompts of the one-hop tasks,
 writes the tables of each text into OUT, draws the figure and prints the numbers that the page quotes.
