@@ -1,7 +1,7 @@
 """An estimate with its uncertainty as one value: Wilson's interval for a share, bootstrap for a mean.
 
-All intervals are 95 %. Positions of one input are not independent, so means over them are resampled by input. The tables
-of all studies import this module, so it loads numpy and scipy only when it computes.
+All intervals are 95 %. Positions of one input are not independent, so means over them are resampled by input.
+The tables of all studies import this module, so it loads numpy and scipy only when it computes.
 """
 
 from __future__ import annotations

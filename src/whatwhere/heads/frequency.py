@@ -45,10 +45,7 @@ class FrequencyUse:
     @property
     def weights(self) -> Float[np.ndarray, "layer head plane"]:
         """Means over the inputs for which the weights are defined; NaN if there is none."""
-        defined = ~np.isnan(self.each)
-        total = np.where(defined, self.each, 0.0).sum(1)
-        count = defined.sum(1)
-        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+        return torch.from_numpy(self.each).nanmean(1).numpy()
 
     @property
     def undefined(self) -> Int[np.ndarray, "layer head"]:
@@ -69,13 +66,11 @@ class FrequencyUse:
     def intervals(self, seed: int = 0) -> Intervals:
         """95 % intervals of the weights and of the weighted ID: bootstrap over inputs."""
         by_input = self.each.swapaxes(0, 1)  # [batch, layer, head, plane]
-        ids, weights = [], []
+        found = []
         for layer in range(len(self.layers)):  # layer by layer, as the resampled means of all would not be small
             means = bootstrap_means(by_input[:, layer], seed=seed)  # [resample, head, plane]
-            weights.append(percentiles(means))
-            ids.append(percentiles(weighted_id(means)))
-        return Intervals(*(np.stack(ends) for ends in zip(*weights, strict=True)),
-                         *(np.stack(ends) for ends in zip(*ids, strict=True)))  # fmt: skip
+            found.append((*percentiles(means), *percentiles(weighted_id(means))))
+        return Intervals(*map(np.stack, zip(*found, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +103,12 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
     """
     if measure not in MEASURES:
         raise WhatwhereError(f"expected a measure of {', '.join(MEASURES)}, got {measure!r}; choose one of them.")
-    if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
-        raise WhatwhereError(
-            "expected a trace of at least one layer, input, head and query, got an empty one; "
-            "trace some inputs: whatwhere.trace(model, tokens)."
-        )
-    if not len(trace.layers[0].rotation.frequencies):
+    trace.check_not_empty()
+    first = trace.layers[0].rotation.frequencies
+    if not len(first):
         raise WhatwhereError(
             "expected heads with rotary planes, got heads that rotate no coordinate; choose other layers."
         )
-    first = trace.layers[0].rotation.frequencies
     for layer in trace.layers:
         if not torch.equal(layer.rotation.frequencies, first):
             raise WhatwhereError(
@@ -127,7 +118,7 @@ def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
     return FrequencyUse(
         each=torch.stack([_weigh_layer(layer, measure) for layer in trace.layers]).cpu().numpy(),
         layers=tuple(layer.layer for layer in trace.layers),
-        frequencies=trace.layers[0].rotation.frequencies.cpu().numpy(),
+        frequencies=first.cpu().numpy(),
         measure=measure,
     )
 
@@ -142,12 +133,9 @@ def plane_logits(layer: LayerTrace, query: int) -> Float[Tensor, "batch head key
 
 
 def _weigh_layer(layer: LayerTrace, measure: str) -> Float[Tensor, "batch head plane"]:
-    _, heads, keys, width = layer.keys.shape
-    parts = []
-    for part in layer.parts(TILE // (heads * keys * width)):
-        each = [_weigh_query(part, query, measure) for query in range(part.queries.shape[2])]
-        parts.append(torch.stack(each).nanmean(0))
-    return torch.cat(parts)
+    queries = range(layer.queries.shape[2])
+    parts = layer.parts(TILE // layer.keys[0].numel())
+    return torch.cat([torch.stack([_weigh_query(part, q, measure) for q in queries]).nanmean(0) for part in parts])
 
 
 def _weigh_query(layer: LayerTrace, query: int, measure: str) -> Float[Tensor, "batch head plane"]:
@@ -156,7 +144,8 @@ def _weigh_query(layer: LayerTrace, query: int, measure: str) -> Float[Tensor, "
         asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
         return asked * layer.rotation.planes(layer.keys[:, :, seen]).norm(dim=-1).mean(-2)
     waves = (layer.amplitudes(query) * layer.waves(query).T)[:, :, seen]  # [batch, head, key, wave]
-    return (_variance if measure == "variance" else _margin)(_by_plane(layer, waves), waves.sum(-1))
+    by_plane, total = _by_plane(layer, waves), waves.sum(-1)
+    return _variance(by_plane, total) if measure == "variance" else _margin(by_plane, total)
 
 
 def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) -> Float[Tensor, "batch head key plane"]:

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.head_scores import HeadScores, join_inputs
-from whatwhere.heads.scores import attention_facts, score_weightings, swap_factors
-from whatwhere.heads.swaps import Swaps, all_swaps, weighted_means
+from whatwhere.heads.scores import score_part, score_weightings
+from whatwhere.heads.swaps import Factors, Swaps, all_swaps, weighted_means
 from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.machine.memory import in_smaller_blocks
 from whatwhere.machine.threads import parallel_map
-from whatwhere.trace.layer import Tokens, Trace
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 from whatwhere.trace.traceable import trace
 
 TOKENS_AT_ONCE = 2**10
@@ -98,36 +98,25 @@ def score_model_weightings(
     def join(parts: Sequence[list[HeadScores]]) -> list[HeadScores]:
         return [join_inputs(same) for same in zip(*parts, strict=True)]
 
-    def in_blocks(block: Tensor) -> list[HeadScores]:
-        return in_smaller_blocks(part, block, join)
-
     blocks = ids.split(max(1, TOKENS_AT_ONCE // max(1, ids.shape[1])))
-    return join(parallel_map(in_blocks, blocks))
+    return join(parallel_map(lambda block: in_smaller_blocks(part, block, join), blocks))
 
 
 def _score_token_swaps(
-    model: object,
-    tokens: Int[Tensor, "batch seq"],
-    weightings: Sequence[Weighting],
-    layers: Sequence[int] | None,
+    model: object, tokens: Int[Tensor, "batch seq"], weightings: Sequence[Weighting], layers: Sequence[int] | None
 ) -> list[HeadScores]:
     """What the definition says, with tokens for keys: one forward pass per swap."""
     before = trace(model, tokens, layers=layers)
     place = torch.arange(tokens.shape[1])
     swaps = all_swaps((place < len(place) - 1)[None])
     after = _swapped_differences(model, tokens, before, swaps)
-    each = []
-    for layer, differences in zip(before.layers, after, strict=True):
-        double = layer.double()
-        logits = double.logits()  # [batch, head, 1, key]
-        facts, attention = attention_facts(double, logits)
-        counted = torch.stack([weighting.counted(layer) for weighting in weightings])
-        rows = logits.flatten(0, 1)
-        weights = swap_factors(rows, attention.flatten(0, 1), weightings, counted)
-        plain = rows[:, 0, swaps.key].T  # [entry, row]
-        scores = weighted_means(plain[swaps.first] - plain[swaps.second], differences, swaps, weights)
-        scores = scores.unflatten(2, logits.shape[:2])
-        each.append(torch.cat([scores, facts.expand_as(scores)], 1))
+    differences = dict(zip([layer.layer for layer in before.layers], after, strict=True))
+
+    def scores_of(layer: LayerTrace, logits: Tensor, weights: Sequence[Factors]) -> Tensor:
+        plain = logits[:, 0, swaps.key].T  # [entry, row]
+        return weighted_means(plain[swaps.first] - plain[swaps.second], differences[layer.layer], swaps, weights)
+
+    each = [score_part(layer.double(), weightings, scores_of) for layer in before.layers]
     stacked = torch.stack(each, 2)  # [weighting, 4, layer, batch, head, 1]
     return [
         HeadScores.of(before.layers, own, weighting, "tokens")

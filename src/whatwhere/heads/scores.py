@@ -76,11 +76,7 @@ def score_weightings(
     trace: Trace, weightings: Sequence[Weighting], *, samples: int | None = None, seed: int = 0
 ) -> list[HeadScores]:
     """Like :func:`score`, for several weightings: they share everything but the weights."""
-    if not trace.layers or 0 in trace.layers[0].queries.shape[:3]:
-        raise WhatwhereError(
-            "expected a trace of at least one layer, input, head and query, got an empty one; "
-            "trace some inputs: whatwhere.trace(model, tokens)."
-        )
+    trace.check_not_empty()
     if samples is not None and samples < 1:
         raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")
     long = partial(long_scores, samples=samples, generator=torch.Generator().manual_seed(seed))
@@ -94,6 +90,7 @@ def score_weightings(
 
 
 ScoresOf = Callable[[LayerTrace, Tensor, Sequence[Factors]], Tensor]
+"""From a layer, its logits ``[row, query, key]`` and weightings to scores ``[weighting, 2, row, query]``."""
 
 
 def _score_layer(
@@ -105,39 +102,33 @@ def _score_layer(
     parts = []
     if keys <= SHORT:
         for part in layer.parts(SHORT_TILE // (heads * keys * queries * width)):
-            counted = torch.stack([weighting.counted(part) for weighting in weightings])  # [weighting, query, key]
-            if not short or not short[0].fits(part, counted.any(0)):
-                short[:] = [ShortInputs(part, counted.any(0))]
-            parts.append(_score_part(part, weightings, counted, short[0].scores))
+            counted = torch.stack([weighting.counted(part) for weighting in weightings]).any(0)  # [query, key]
+            if not short or not short[0].fits(part, counted):
+                short[:] = [ShortInputs(part, counted)]
+            parts.append(score_part(part, weightings, short[0].scores))
         return torch.cat(parts, 2)
     size = max(1, TILE // (heads * keys * width))
     some = max(1, TILE // (heads * keys * min(len(layer.keys), size)))
     for part in layer.parts(size):
-        found = []
-        for start in range(0, queries, some):
-            few = part.of_queries(slice(start, start + some))
-            counted = torch.stack([weighting.counted(few) for weighting in weightings])
-            found.append(_score_part(few, weightings, counted, long))
-        parts.append(torch.cat(found, -1))
+        few = (part.of_queries(slice(start, start + some)) for start in range(0, queries, some))
+        parts.append(torch.cat([score_part(those, weightings, long) for those in few], -1))
     return torch.cat(parts, 2)
 
 
-def _score_part(
-    layer: LayerTrace,
-    weightings: Sequence[Weighting],
-    counted: Bool[Tensor, "weighting query key"],
-    scores_of: ScoresOf,
+def score_part(
+    layer: LayerTrace, weightings: Sequence[Weighting], scores_of: ScoresOf
 ) -> Float[Tensor, "weighting 4 batch head query"]:
     """Positional, symbolic, entropy and attention to itself: of some queries of uniform inputs, in float64."""
+    counted = torch.stack([weighting.counted(layer) for weighting in weightings])  # [weighting, query, key]
     logits = layer.logits()  # [batch, head, query, key]
-    facts, attention = attention_facts(layer, logits)
+    facts, attention = _attention_facts(layer, logits)
     rows = logits.flatten(0, 1)
-    weights = swap_factors(rows, attention.flatten(0, 1), weightings, counted)
+    weights = _swap_factors(rows, attention.flatten(0, 1), weightings, counted)
     scores = scores_of(layer, rows, weights).unflatten(2, logits.shape[:2])  # [weighting, 2, batch, head, query]
     return torch.cat([scores, facts.expand_as(scores)], 1)
 
 
-def attention_facts(
+def _attention_facts(
     layer: LayerTrace, logits: Float[Tensor, "batch head query key"]
 ) -> tuple[Float[Tensor, "2 batch head query"], Float[Tensor, "batch head query key"]]:
     """Entropy and attention to the query's own position, and attention itself."""
@@ -150,7 +141,7 @@ def attention_facts(
     return torch.stack([entropy_of(log_attention), (attention * own).sum(-1)]), attention
 
 
-def swap_factors(
+def _swap_factors(
     logits: Float[Tensor, "row query key"],
     attention: Float[Tensor, "row query key"],
     weightings: Sequence[Weighting],

@@ -186,6 +186,14 @@ class Trace:
         sizes = self.layers[0].sizes if self.layers else "nothing"
         return f"Trace({counted(len(self.layers), 'layer')}, {sizes})"
 
+    def check_not_empty(self) -> None:
+        """Refuses a trace without a layer, input, head or query: there is nothing to analyse."""
+        if not self.layers or 0 in self.layers[0].queries.shape[:3]:
+            raise WhatwhereError(
+                "expected a trace of at least one layer, input, head and query, got an empty one; "
+                "trace some inputs: whatwhere.trace(model, tokens)."
+            )
+
     def attention(self) -> Float[Tensor, "layer batch head query key"]:
         """Where each traced layer's queries look."""
         return torch.stack([layer.attention() for layer in self.layers])
