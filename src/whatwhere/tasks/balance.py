@@ -15,21 +15,12 @@ from jaxtyping import Bool, Int
 def balanced_cells(
     rng: np.random.Generator, count: int, values: int, places: int
 ) -> tuple[Int[np.ndarray, "count"], Int[np.ndarray, "count"]]:
-    """Assigns ``count`` sequences to the cells of a value-by-place table, in random order.
+    """The value and the place of the solution for each of ``count`` sequences: cells of a table, in random order.
 
     Cells, rows and columns each differ by one at most. Cell k of the underlying list is value ``k mod values`` at
     place ``(k + k div lcm) mod places``: a walk along the diagonals that meets every cell once, and of which every
     beginning has even margins. With 120,000 sequences, 64 values and 8 places it yields the nearest design to the
     impossible 234.375 per cell (erratum E22): 234 or 235, 1,875 per value and 15,000 per place.
-
-    Args:
-        rng: the source of randomness.
-        count: sequences.
-        values: solution values.
-        places: positions of the solution.
-
-    Returns:
-        The value and the place of each sequence.
     """
     cell = rng.permutation(count) % (values * places)
     value = cell % values
@@ -41,13 +32,7 @@ def balanced_cells(
 def random_subset(
     rng: np.random.Generator, allowed: Bool[np.ndarray, "places n"], size: Int[np.ndarray, "n"]
 ) -> Bool[np.ndarray, "places n"]:
-    """Draws for each sequence a uniform subset of its allowed places, of a given size (selection sampling).
-
-    Args:
-        rng: the source of randomness.
-        allowed: which places of each sequence may be chosen.
-        size: how many to choose; at most the number allowed.
-    """
+    """Draws for each sequence ``size`` of its allowed places, each such subset equally likely (selection sampling)."""
     chosen = np.zeros_like(allowed)
     wanted = size.astype(np.int16)
     left = allowed.sum(0, dtype=np.int16)

@@ -19,15 +19,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, Vocabulary
+from whatwhere.tasks.vocabulary import LetterVocabulary, Marks, NumberVocabulary, Sequences, Vocabulary
 
 
-def index(
-    tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary, *, strict: bool = False
-) -> Int[np.ndarray, "n seq"]:
+def index(tokens: Sequences, vocabulary: NumberVocabulary, *, strict: bool = False) -> Sequences:
     """Index: an integer i at position j becomes the token at j - i if that is a symbol; all else stays.
 
     Raises:
@@ -39,7 +36,7 @@ def index(
     return np.where((there >= 0) & ~vocabulary.points(goal), goal, tokens)
 
 
-def index_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabulary) -> Int[np.ndarray, "n seq"]:
+def index_doubling(tokens: Sequences, vocabulary: NumberVocabulary) -> Sequences:
     """Pointer doubling for the number task: an integer that points at an integer adds it to itself.
 
     Each application takes twice the hops, so ``index`` after ceil(log2 h) of these gives the answer of an h-hop input:
@@ -52,9 +49,7 @@ def index_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: NumberVocabular
     return np.where((there >= 0) & vocabulary.points(goal) & fits, vocabulary.integer(total), tokens)
 
 
-def retrieval(
-    tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary, *, strict: bool = False
-) -> Int[np.ndarray, "n seq"]:
+def retrieval(tokens: Sequences, vocabulary: LetterVocabulary, *, strict: bool = False) -> Sequences:
     """Retrieval: a letter-letter pair becomes the token whose left letter is its right one; all else stays.
 
     Raises:
@@ -70,7 +65,7 @@ def retrieval(
     return np.where(there >= 0, goal, tokens)
 
 
-def retrieval_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocabulary) -> Int[np.ndarray, "n seq"]:
+def retrieval_doubling(tokens: Sequences, vocabulary: LetterVocabulary) -> Sequences:
     """Pointer doubling for the letter task: a pair that points at a pair keeps its left letter and takes its right one.
 
     As with :func:`index_doubling`, ``retrieval`` after ceil(log2 h) of these gives the answer. Retrieval replaces the
@@ -81,33 +76,26 @@ def retrieval_doubling(tokens: Int[np.ndarray, "n seq"], vocabulary: LetterVocab
     return np.where((there >= 0) & vocabulary.points(goal), doubled, tokens)
 
 
-def reflexive(tokens: Int[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
+def reflexive(tokens: Sequences) -> Sequences:
     """Reflexive: every token stays, in a new sequence."""
     return tokens.copy()
 
 
-_FUNCTIONS: dict[str, Callable[[Int[np.ndarray, "n seq"], Any], Int[np.ndarray, "n seq"]]] = {
-    "index": index,
-    "retrieval": retrieval,
-}
+_FUNCTIONS: dict[str, Callable[[Sequences, Any], Sequences]] = {"index": index, "retrieval": retrieval}
 
 
-def follow_pointers(tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary) -> Int[np.ndarray, "n seq"]:
+def follow_pointers(tokens: Sequences, vocabulary: Vocabulary) -> Sequences:
     """One layer of the ideal model: Index on numbers, Retrieval on pairs (:attr:`Vocabulary.function`)."""
     return _FUNCTIONS[vocabulary.function](tokens, vocabulary)
 
 
-def _goals(
-    tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary
-) -> tuple[Int[np.ndarray, "n seq"], Int[np.ndarray, "n seq"]]:
+def _goals(tokens: Sequences, vocabulary: Vocabulary) -> tuple[Sequences, Sequences]:
     """Where each pointer points (-1: nowhere), and the token there, which then means nothing."""
     there = vocabulary.goals(tokens)
     return there, np.take_along_axis(tokens, np.maximum(there, 0), 1)
 
 
-def _refuse(
-    wrong: Bool[np.ndarray, "n seq"], tokens: Int[np.ndarray, "n seq"], vocabulary: Vocabulary, reason: str
-) -> None:
+def _refuse(wrong: Marks, tokens: Sequences, vocabulary: Vocabulary, reason: str) -> None:
     if wrong.any():
         row, position = np.argwhere(wrong)[0]
         name = vocabulary.names[tokens[row, position]]

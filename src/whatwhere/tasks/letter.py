@@ -8,6 +8,7 @@ The appendix does not ask that the path be unique (erratum E2); in every generat
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +16,10 @@ from jaxtyping import Bool, Int
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import random_orders
-from whatwhere.tasks.batch import Batch, paths_through
+from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.generators import GENERATORS, SIMPLE, Sizes
-from whatwhere.tasks.task import Task
-from whatwhere.tasks.vocabulary import MOST_LETTERS, LetterVocabulary
+from whatwhere.tasks.task import Built, Task
+from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class LetterTask(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         generator = GENERATORS[self.generator]
-        needed = generator.letters_needed(self.max_hops)
+        needed = self.max_hops + generator.spare_letters
         if self.letters < needed:
             raise WhatwhereError(
                 f"{self.max_hops} hops need {needed} letters in the {self.generator} generator (those of the path and "
@@ -51,7 +52,7 @@ class LetterTask(Task):
                 f"beside it, and target is {self.target}."
             )
 
-    @property
+    @cached_property
     def vocabulary(self) -> LetterVocabulary:  # noqa: D102
         return LetterVocabulary(self.letters, self.integers)
 
@@ -65,13 +66,7 @@ class LetterTask(Task):
         ids = np.arange(self.vocab_size)
         return ids[~self.vocabulary.points(ids)]
 
-    def build(
-        self,
-        rng: np.random.Generator,
-        hops: Int[np.ndarray, "n"],
-        answers: Int[np.ndarray, "n"],
-        places: Int[np.ndarray, "n"],
-    ) -> Batch:
+    def build(self, rng: np.random.Generator, hops: Each, answers: Each, places: Each) -> Built:
         """Draws the roles, then which letter plays which role."""
         roles = GENERATORS[self.generator].draw(rng, hops, places, self.sizes)
         rows = np.arange(len(hops))
@@ -82,13 +77,7 @@ class LetterTask(Task):
             right = letter[roles.right[after], rows] if after >= 0 else self.letters + roles.integer[p]
             tokens[p] = self.vocabulary.pair(letter[left, rows], right)
         tokens[places, rows] = answers
-        return Batch(
-            np.ascontiguousarray(tokens.T),
-            answers.astype(np.int32),
-            hops.astype(np.int32),
-            paths_through(roles.visited, places, self.target, self.max_hops),
-            self.vocabulary,
-        )
+        return tokens, roles.visited
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """What the generator itself puts beside the path."""
@@ -112,9 +101,7 @@ class LetterTask(Task):
         """The answer and the decoys look the same."""
         return 1 / (1 + SIMPLE.decoys(self.for_chains(hops).sizes))
 
-    def step(
-        self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]
-    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+    def step(self, tokens: Sequences, positions: Each) -> tuple[Each, Each]:
         """Goes to the token before the position whose left letter is the right letter at the position."""
         wanted = self.vocabulary.right(tokens[np.arange(len(tokens)), positions])
         before = np.arange(tokens.shape[1]) < positions[:, None]

@@ -7,6 +7,7 @@ answer is the symbol at p_h. (The appendix prints another index for the answer; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +15,9 @@ from jaxtyping import Bool, Int
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import below, random_subset
-from whatwhere.tasks.batch import Batch, paths_through
-from whatwhere.tasks.task import Task
-from whatwhere.tasks.vocabulary import NumberVocabulary
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.task import Built, Task
+from whatwhere.tasks.vocabulary import Each, NumberVocabulary, Sequences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class NumberTask(Task):
                 f"end at {self.integers}. Raise integers to {self.length - 1}, or shorten a window."
             )
 
-    @property
+    @cached_property
     def vocabulary(self) -> NumberVocabulary:  # noqa: D102
         return NumberVocabulary(self.symbols, self.integers)
 
@@ -49,13 +50,7 @@ class NumberTask(Task):
     def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102
         return np.arange(self.symbols)
 
-    def build(
-        self,
-        rng: np.random.Generator,
-        hops: Int[np.ndarray, "n"],
-        answers: Int[np.ndarray, "n"],
-        places: Int[np.ndarray, "n"],
-    ) -> Batch:
+    def build(self, rng: np.random.Generator, hops: Each, answers: Each, places: Each) -> Built:
         """Every path is equally likely: a uniform subset of the pre-target window is visited."""
         n = len(hops)
         tokens = np.empty((self.length, n), np.int32)  # [seq, n], so that a position is contiguous
@@ -68,13 +63,7 @@ class NumberTask(Task):
             largest = min(p, self.integers) if self.distractors == "in-range" else self.integers
             tokens[p] = self.vocabulary.integer(np.where(on_path, p - landing, 1 + below(rng, largest, n)))
             landing = np.where(on_path, p, landing)
-        return Batch(
-            np.ascontiguousarray(tokens.T),
-            answers.astype(np.int32),
-            hops.astype(np.int32),
-            paths_through(visited, places, self.target, self.max_hops),
-            self.vocabulary,
-        )
+        return tokens, visited
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """Random symbols."""
@@ -88,9 +77,7 @@ class NumberTask(Task):
         """Any target token looks like the answer."""
         return 1 / self.target
 
-    def step(
-        self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]
-    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+    def step(self, tokens: Sequences, positions: Each) -> tuple[Each, Each]:
         """Goes back by the number at the position."""
         there = positions - self.vocabulary.value(tokens[np.arange(len(tokens)), positions])
         return there, (there >= 0).astype(np.int64)

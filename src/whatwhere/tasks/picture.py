@@ -18,14 +18,7 @@ HOPS = ("bright_cyan", "bright_magenta", "bright_yellow", "bright_green")
 
 
 def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
-    """Draws one sequence of a batch.
-
-    Args:
-        task: the task it belongs to.
-        batch: some sequences.
-        row: which of them.
-        width: columns of the terminal; tokens stand closer together if they would not fit otherwise.
-    """
+    """Draws one sequence of a batch; tokens stand closer together where ``width`` columns would not hold them."""
     tokens = batch.tokens[row]
     names = [task.vocabulary.names[token] for token in tokens]
     path = [int(position) for position in batch.paths[row] if position >= 0]

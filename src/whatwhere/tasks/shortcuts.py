@@ -18,17 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from whatwhere.store.files import write_bytes
 from whatwhere.store.tables import write_csv
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
+from whatwhere.tasks.vocabulary import Each, Marks, Sequences
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Scores = Float[np.ndarray, "n seq"] | Int[np.ndarray, "n seq"] | Bool[np.ndarray, "n seq"]
+Scores = Float[np.ndarray, "n seq"] | Sequences | Marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class View:
     """What a rule may look at."""
 
     task: Task
-    tokens: Int[np.ndarray, "n seq"]
+    tokens: Sequences
 
     @property
     def start(self) -> int:
@@ -44,40 +45,40 @@ class View:
         return self.tokens.shape[1] - self.task.context - 1
 
     @cached_property
-    def goals(self) -> Int[np.ndarray, "n seq"]:
+    def goals(self) -> Sequences:
         """Where each token points, -1 for those that point nowhere."""
         return self.task.vocabulary.goals(self.tokens)
 
     @cached_property
-    def pointers(self) -> Int[np.ndarray, "n seq"]:
+    def pointers(self) -> Sequences:
         """How many pre-target tokens point at each position."""
         return self._tally(self.goals[:, self.start : -1])
 
     @cached_property
-    def pointers_with_query(self) -> Int[np.ndarray, "n seq"]:
+    def pointers_with_query(self) -> Sequences:
         """How many pre-target tokens, and the query, point at each position."""
         return self._tally(self.goals[:, self.start :])
 
-    def earliest(self) -> Int[np.ndarray, "n seq"]:
+    def earliest(self) -> Sequences:
         """Higher for positions at which an earlier pre-target token points."""
         return self._rank(range(self.tokens.shape[1] - 2, self.start - 1, -1))
 
-    def latest(self) -> Int[np.ndarray, "n seq"]:
+    def latest(self) -> Sequences:
         """Higher for positions at which a later pre-target token points."""
         return self._rank(range(self.start, self.tokens.shape[1] - 1))
 
-    def walk(self) -> Iterator[Int[np.ndarray, "n seq"]]:
+    def walk(self) -> Iterator[Sequences]:
         """For 1, 2, .. hops, how many pre-target tokens reach each position by so many; ends when none goes on."""
         at = self.goals[:, self.start : -1]
         while (at >= 0).any():
             yield self._tally(at)
             at = np.where(at < 0, -1, np.take_along_axis(self.goals, np.maximum(at, 0), 1))
 
-    def reached(self, fewest: int, most: int | None = None) -> Int[np.ndarray, "n seq"]:
+    def reached(self, fewest: int, most: int | None = None) -> Sequences:
         """How many pre-target tokens reach each position by ``fewest`` hops or more, up to ``most``."""
         return sum(islice(self.walk(), fewest - 1, most), start=np.zeros(self.tokens.shape, int))
 
-    def longest_chain(self) -> Int[np.ndarray, "n seq"]:
+    def longest_chain(self) -> Sequences:
         """The most hops by which a pre-target token reaches each position; 0 for what none reaches."""
         longest = np.zeros(self.tokens.shape, int)
         for hop, reached in enumerate(self.walk(), start=1):
@@ -85,21 +86,21 @@ class View:
         return longest
 
     @cached_property
-    def companions(self) -> Int[np.ndarray, "n seq"]:
+    def companions(self) -> Sequences:
         """How many target tokens have the left letter (letter task) or the symbol (number task) of each token."""
         labels = self.task.vocabulary.labels(self.tokens)
         count = _count(labels[:, : self.start], len(self.task.vocabulary.label_names))
         return np.take_along_axis(count, labels, 1)
 
     @property
-    def alone(self) -> Bool[np.ndarray, "n seq"]:
+    def alone(self) -> Marks:
         """Tokens whose left letter or symbol one target token has: themselves, if they are in the target window."""
         return self.companions == 1
 
-    def _tally(self, goals: Int[np.ndarray, "n pointers"]) -> Int[np.ndarray, "n seq"]:
+    def _tally(self, goals: Int[np.ndarray, "n pointers"]) -> Sequences:
         return _count(goals + 1, self.tokens.shape[1] + 1)[:, 1:]  # the first column counts those that point nowhere
 
-    def _rank(self, positions: range) -> Int[np.ndarray, "n seq"]:
+    def _rank(self, positions: range) -> Sequences:
         rank = np.zeros(self.tokens.shape, int)
         rows = np.arange(len(rank))
         for value, position in enumerate(positions, start=1):
@@ -114,7 +115,7 @@ def _count(values: Int[np.ndarray, "n some"], kinds: int) -> Int[np.ndarray, "n 
     return np.bincount((rows + values).ravel(), minlength=len(values) * kinds).reshape(len(values), kinds)
 
 
-def _least(view: View, allowed: Bool[np.ndarray, "n seq"]) -> Int[np.ndarray, "n seq"]:
+def _least(view: View, allowed: Marks) -> Sequences:
     """Highest for the allowed token at which the fewest pre-target tokens point."""
     return np.where(allowed, -view.pointers, -len(view.tokens[0]))
 
@@ -166,7 +167,7 @@ def shortcuts(task: Task, batch: Batch) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rule", "hopping", "hops", "accuracy", "count"])
 
 
-def _share_right(view: View, score: Scores, answers: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def _share_right(view: View, score: Scores, answers: Each) -> Float[np.ndarray, "n"]:
     score = score[:, : view.start]
     best = score == score.max(1, keepdims=True)
     right = view.tokens[:, : view.start] == answers[:, None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,13 +19,13 @@ from jaxtyping import Bool, Int, Int32
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.tasks.balance import balanced_cells
-from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.vocabulary import Vocabulary
+from whatwhere.tasks.batch import Batch, paths_through
+from whatwhere.tasks.vocabulary import Each, Sequences, Vocabulary
 
 if TYPE_CHECKING:
     from whatwhere.tasks.dataset import Dataset
 
-
+Built = tuple[Int32[np.ndarray, "seq n"], Bool[np.ndarray, "context n"]]
 LONGEST, LARGEST = 2**15, 2**20
 """Tokens of a sequence and of a vocabulary: more would take minutes to draw, position by position, or to name."""
 
@@ -62,7 +63,7 @@ class Task(ABC):
             if count > most:
                 raise WhatwhereError(f"expected at most {most:,} {what}, got {count:,}; lower the sizes.")
 
-    @property
+    @cached_property
     @abstractmethod
     def vocabulary(self) -> Vocabulary:
         """The names of the token ids."""
@@ -73,9 +74,7 @@ class Task(ABC):
         """Every token that can be an answer."""
 
     @abstractmethod
-    def step(
-        self, tokens: Int[np.ndarray, "n seq"], positions: Int[np.ndarray, "n"]
-    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+    def step(self, tokens: Sequences, positions: Each) -> tuple[Each, Each]:
         """Follows one hop: from the pointers at ``positions`` to where they point, and how many tokens fit there.
 
         Returns:
@@ -84,14 +83,12 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def build(
-        self,
-        rng: np.random.Generator,
-        hops: Int[np.ndarray, "n"],
-        answers: Int[np.ndarray, "n"],
-        places: Int[np.ndarray, "n"],
-    ) -> Batch:
-        """Draws one sequence for each prescribed hop count, answer and place of the answer in the target window."""
+    def build(self, rng: np.random.Generator, hops: Each, answers: Each, places: Each) -> Built:
+        """Draws one sequence for each prescribed hop count, answer and place of the answer in the target window.
+
+        Returns:
+            The token ids, and which pre-target tokens each path visits; positions first, so that one is contiguous.
+        """
 
     @abstractmethod
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
@@ -144,11 +141,7 @@ class Task(ABC):
         return self.vocabulary.encode(text)
 
     def decode(self, ids: Any) -> Any:
-        """The text of a token id or a sequence of them, or the list of texts of several sequences.
-
-        Args:
-            ids: a number, lists, an array or a tensor; see :meth:`Vocabulary.decode`.
-        """
+        """The text of a number, lists, an array or a tensor of token ids; see :meth:`Vocabulary.decode`."""
         return self.vocabulary.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +181,7 @@ class Task(ABC):
         length = self.length + extra_target
         memory.require(12 * n * (length + self.max_hops) + 8 * self.vocab_size, f"{n:,} sequences of {length:,} tokens")
 
-    def _hops(self, n: int, hops: int | Sequence[int] | np.ndarray | None) -> Int[np.ndarray, "n"]:
+    def _hops(self, n: int, hops: int | Sequence[int] | np.ndarray | None) -> Each:
         if n < 1:
             raise WhatwhereError(f"expected 1 sequence or more, got {n}.")
         if hops is None:
@@ -203,16 +196,18 @@ class Task(ABC):
             )
         return each
 
-    def instances(self, rng: np.random.Generator, hops: Int[np.ndarray, "n"]) -> Batch:
+    def instances(self, rng: np.random.Generator, hops: Each) -> Batch:
         """Draws one sequence for each hop count, with value and place of the solution balanced within each class."""
-        values = np.empty(len(hops), np.int64)
-        places = np.empty(len(hops), np.int64)
+        values, places = np.empty((2, len(hops)), np.int64)
         for hop in range(1, self.max_hops + 1):
             (rows,) = np.nonzero(hops == hop)
             values[rows], places[rows] = balanced_cells(rng, len(rows), len(self.answer_ids), self.target)
-        return self.build(rng, hops, self.answer_ids[values], places)
+        answers = self.answer_ids[values].astype(np.int32)
+        tokens, visited = self.build(rng, hops, answers, places)
+        paths = paths_through(visited, places, self.target, self.max_hops)
+        return Batch(np.ascontiguousarray(tokens.T), answers, hops.astype(np.int32), paths, self.vocabulary)
 
-    def solve(self, tokens: Int[np.ndarray, "n seq"]) -> Int32[np.ndarray, "n"]:
+    def solve(self, tokens: Sequences) -> Int32[np.ndarray, "n"]:
         """The oracle: follows the hops from the last token, knowing nothing of how the sequence was made.
 
         Raises:
@@ -236,7 +231,7 @@ class Task(ABC):
             answers[start : start + block] = some[rows, ends]
         return answers
 
-    def follow(self, tokens: Int[np.ndarray, "n seq"]) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
+    def follow(self, tokens: Sequences) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
         """Follows the hops from the last token, whatever made the sequence.
 
         Returns:

@@ -8,9 +8,7 @@
 
 from whatwhere.tasks.generators.decoy import Decoy
 from whatwhere.tasks.generators.generator import Generator, Sizes
-from whatwhere.tasks.generators.paper import Paper
-from whatwhere.tasks.generators.simple import Simple
-from whatwhere.tasks.generators.strict import Strict
+from whatwhere.tasks.generators.plain import Paper, Simple, Strict
 
 __all__ = ["GENERATORS", "SIMPLE", "Generator", "Sizes"]
 

@@ -5,21 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from whatwhere.tasks.balance import below, random_subset, running_count
-from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.generators.generator import (
-    ANSWER,
-    Generator,
-    Role,
-    Roles,
-    Sizes,
-    letters_pointed_at,
-    uniform_integers,
-    uniform_roles,
-)
-from whatwhere.tasks.vocabulary import LetterVocabulary
+from whatwhere.tasks.generators.generator import ANSWER, Generator, Role, Roles, Sizes, letters_pointed_at, uniform
+from whatwhere.tasks.vocabulary import Each
 
 DECOYS = 2
 """Target tokens that look like answers: alone with their left letter, and pointed at."""
@@ -39,20 +28,13 @@ class Decoy(Generator):
 
     name: ClassVar[str] = "decoy"
     target_needed: ClassVar[int] = 1 + DECOYS
+    spare_letters: ClassVar[int] = 2 + DECOYS  # the answer's beside those of max_hops links, the decoys'
+    reserved = staticmethod(letters_pointed_at)
 
-    def letters_needed(self, max_hops: int) -> int:
-        """The answer, the decoys, the links and one that nobody points at."""
-        return 1 + DECOYS + max_hops + 1
-
-    def reserved(self, batch: Batch, vocabulary: LetterVocabulary) -> Bool[np.ndarray, "n letters"]:  # noqa: D102
-        return letters_pointed_at(batch, vocabulary)
-
-    def draw(  # noqa: D102
-        self, rng: np.random.Generator, hops: Int[np.ndarray, "n"], places: Int[np.ndarray, "n"], sizes: Sizes
-    ) -> Roles:
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:  # noqa: D102
         n, target, context = len(hops), sizes.target, sizes.context
         first_link, first_free = 1 + DECOYS, 1 + DECOYS + sizes.max_hops
-        left = uniform_roles(rng, target + context + 1, np.full(n, first_free), sizes.letters)
+        left = uniform(rng, (target + context + 1, n), first_free, sizes.letters)
         right = np.empty((context + 1, n), Role)
 
         decoy = random_subset(rng, np.arange(target)[:, None] != places, np.full(n, DECOYS))
@@ -96,4 +78,4 @@ class Decoy(Generator):
             orphan = np.where(side_link[c] & decoy_end[c], link, np.where(feed, 0, orphan))
             links += is_link
         right[context] = tip
-        return Roles(left, right, uniform_integers(rng, sizes, n), visited)
+        return Roles(left, right, uniform(rng, (target, n), 0, sizes.integers, np.int32), visited)

@@ -15,8 +15,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int
 
+from whatwhere.tasks.balance import running_count
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.vocabulary import LetterVocabulary
+from whatwhere.tasks.vocabulary import Each, LetterVocabulary
 
 Role = np.int16
 """Small, since the speed here is that of memory."""
@@ -42,7 +43,7 @@ class Roles:
     right: Int[np.ndarray, "pointers n"]
     """The role that each pre-target token and the query point at."""
     integer: Int[np.ndarray, "target n"]
-    """Right components of the target window, from 0; the prescribed one replaces the answer's."""
+    """Right components of the target window, from 0, of any size; the prescribed one replaces the answer's."""
     visited: Bool[np.ndarray, "context n"]
     """Which pre-target tokens the path visits."""
 
@@ -51,22 +52,19 @@ class Generator(ABC):
     """How the letters of a sequence are drawn."""
 
     name: ClassVar[str]
-    target_needed: ClassVar[int]
+    target_needed: ClassVar[int] = 1
     """The smallest target window."""
+    spare_letters: ClassVar[int] = 1
+    """Letters that it needs beside one for each hop; the first is for the tokens that nobody points at."""
 
+    @staticmethod
     @abstractmethod
-    def letters_needed(self, max_hops: int) -> int:
-        """The smallest alphabet for so many hops."""
-
-    @abstractmethod
-    def draw(
-        self, rng: np.random.Generator, hops: Int[np.ndarray, "n"], places: Int[np.ndarray, "n"], sizes: Sizes
-    ) -> Roles:
-        """Draws the roles of one sequence for each hop count and place of the answer in the target window."""
-
-    @abstractmethod
-    def reserved(self, batch: Batch, vocabulary: LetterVocabulary) -> Bool[np.ndarray, "n letters"]:
+    def reserved(batch: Batch, vocabulary: LetterVocabulary) -> Bool[np.ndarray, "n letters"]:
         """The letters that an extra target token must not have on its left."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:
+        """Draws the roles of one sequence for each hop count and place of the answer in the target window."""
 
     def extra(
         self, rng: np.random.Generator, batch: Batch, vocabulary: LetterVocabulary, count: int
@@ -96,14 +94,28 @@ def letters_pointed_at(batch: Batch, vocabulary: LetterVocabulary) -> Bool[np.nd
     return found[:, : vocabulary.letters]
 
 
-def uniform_roles(
-    rng: np.random.Generator, rows: int, low: Int[np.ndarray, "n"], high: int
-) -> Int[np.ndarray, "rows n"]:
-    """Some rows of uniform roles from ``low``, which differs from sequence to sequence, to below ``high``."""
-    span = (high - low).astype(np.float32)
-    return low.astype(Role) + (rng.random((rows, len(low)), dtype=np.float32) * span).astype(Role)
+def uniform(
+    rng: np.random.Generator, shape: tuple[int, int], low: Each | int, high: int, kind: type[np.integer] = Role
+) -> Int[np.ndarray, "positions n"]:
+    """Uniform numbers from ``low``, which may differ from sequence to sequence, to below ``high``."""
+    span = np.asarray(high - low, np.float32)
+    return np.asarray(low, kind) + (rng.random(shape, dtype=np.float32) * span).astype(kind)
 
 
-def uniform_integers(rng: np.random.Generator, sizes: Sizes, n: int) -> Int[np.ndarray, "target n"]:
-    """The integers of a target window, from 0."""
-    return (rng.random((sizes.target, n), dtype=np.float32) * sizes.integers).astype(np.int32)
+def lay_path(
+    visited: Bool[np.ndarray, "context n"],
+    left: Int[np.ndarray, "seq n"],
+    right: Int[np.ndarray, "pointers n"],
+    first_link: int,
+) -> None:
+    """Writes the path into the roles: visited tokens are links, from left to right.
+
+    The first link points at the answer, each later one at the link before it, and the query at the last.
+    """
+    pre_target = slice(len(left) - len(right), -1)
+    links = running_count(visited)
+    left[pre_target] = np.where(visited, first_link - 1 + links, left[pre_target])
+    before = np.vstack([np.zeros_like(links[:1]), links])  # [pointers, n]: links to the left of each pointer
+    tip = np.where(before > 0, first_link - 1 + before, ANSWER)
+    right[:-1] = np.where(visited, tip[:-1], right[:-1])
+    right[-1] = tip[-1]
