@@ -1,51 +1,52 @@
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from whatwhere.errors import WhatwhereError
-from whatwhere.store.storage import read_csv, write_csv
-from whatwhere.work.sweep_figures import draw_sweep, groups_of, settings_of
+from whatwhere.work.sweep_figures import draw_sweep, outcome_columns, varied_columns, with_groups
 
-COLUMNS = ["item", "status", "task", "seed", "heads", "accuracy", "accuracy_hop1", "positional", "positional_max",
-           "symbolic", "symbolic_max", "half_length", "model", "problem"]  # fmt: skip
-ROWS = [
-    ["a", "done", "number", 0, 1, 0.5, 0.5, 0.9, 1.0, 0.1, 0.2, 54.0, "", ""],
-    ["b", "done", "number", 1, 1, 0.6, 0.6, 0.9, 1.0, 0.1, 0.2, float("inf"), "", ""],
-    ["c", "done", "letter", 0, 2, 0.7, 0.7, 0.1, 0.2, 0.9, 1.0, 60.0, "", ""],
-    ["d", "failed", "letter", 1, 2, "", "", "", "", "", "", "", "", "</script><b>broke</b>"],
-    ["e", "done", "letter", "", "", 1.0, 1.0, 0.1, 0.2, 0.9, 1.0, "", "runs/x", ""],
-]
-
-
-@pytest.fixture
-def sweep(tmp_path: Path) -> Path:
-    write_csv(tmp_path / "sweep.csv", COLUMNS, ROWS)
-    heads = [[item, 0, 0, 0.5, 0.5, 1.0] for item in "abce"]
-    write_csv(tmp_path / "heads.csv", ["item", "layer", "head", "positional", "symbolic", "entropy"], heads)
-    return tmp_path
+TABLE = pd.DataFrame(
+    {
+        "item": ["a", "b", "c", "d"],
+        "status": ["done", "done", "done", "failed"],
+        "task": ["number", "number", "letter", "letter"],
+        "seed": [0, 1, 0, 1],
+        "heads": [1, 1, 2, 2],
+        "preset": ["short"] * 4,
+        "steps": [10, 10, 12, None],
+        "accuracy": [0.9, 1.0, 0.8, None],
+        "accuracy_hop1": [0.9, 1.0, 0.8, None],
+        "length_half_length": [49.0, 51.0, None, None],
+        "problem": ["", "", "", "it <b>broke</b>"],
+    }
+)
 
 
-def test_items_that_differ_only_in_their_seed_stand_together(sweep: Path):
-    rows = read_csv(sweep / "sweep.csv", "it", COLUMNS)
-    assert settings_of(rows) == ["task", "heads"]
-    names = {name: [row["item"] for row in group] for name, group in groups_of(rows).items()}
-    assert names == {"number, heads 1": ["a", "b"], "letter, heads 2": ["c"], "model runs/x": ["e"]}
+def test_what_was_varied_and_what_was_measured_are_told_apart():
+    assert varied_columns(TABLE) == ["task", "heads"]
+    assert outcome_columns(TABLE) == ["accuracy", "accuracy_hop1", "length_half_length"]
 
 
-def test_a_figure_and_a_page_come_from_the_tables_alone(sweep: Path):
-    pdf, png, page = draw_sweep(sweep)
-    assert pdf.read_bytes().startswith(b"%PDF")
-    assert png.read_bytes().startswith(b"\x89PNG")
-    text = page.read_text()
-    assert "number, heads 1" in text
-    assert "</script><b>broke" not in text  # what an error says is text, never markup
+def test_items_that_differ_in_their_seed_alone_share_a_group():
+    assert with_groups(TABLE)["group"].tolist() == [
+        "number, heads 1",
+        "number, heads 1",
+        "letter, heads 2",
+        "letter, heads 2",
+    ]
 
 
-def test_one_item_without_scores_is_drawn_as_well(tmp_path: Path):
-    write_csv(tmp_path / "sweep.csv", COLUMNS, [["a", "failed", "number", 0, *[""] * 9, "it broke"]])
-    assert [path.is_file() for path in draw_sweep(tmp_path)] == [True] * 3
+def test_a_table_of_one_item_is_named_after_its_task():
+    assert with_groups(TABLE.head(1))["group"].tolist() == ["number"]
 
 
-def test_a_directory_without_a_table_is_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match="the table of the sweep was expected at"):
-        draw_sweep(tmp_path)
+@pytest.mark.parametrize("rows", [4, 1])
+def test_a_sweep_gets_a_figure_and_a_page(tmp_path: Path, rows: int):
+    files = draw_sweep(TABLE.head(rows), tmp_path)
+    assert sorted(path.name for path in files) == ["sweep.html", "sweep.pdf", "sweep.png"]
+    assert "<b>broke" not in (tmp_path / "sweep.html").read_text()
+
+
+def test_a_sweep_in_which_nothing_was_done_has_a_page_as_well(tmp_path: Path):
+    draw_sweep(TABLE.tail(1), tmp_path)
+    assert (tmp_path / "sweep.html").is_file()

@@ -162,10 +162,9 @@ def _print(rows: pd.DataFrame, place: str) -> None:
         :_SHOWN_COLUMNS
     ]
     table = console.table("item", "status", *numbers, left=("item", "status"))
-    for _, row in rows.head(_SHOWN_ITEMS).iterrows():
-        table.add_row(
-            row["item"], row["status"], *("" if row[name] != row[name] else f"{row[name]:.4g}" for name in numbers)
-        )
+    for row in rows.head(_SHOWN_ITEMS).to_dict("records"):
+        cells = ["" if row[name] != row[name] else f"{row[name]:.4g}" for name in numbers]
+        table.add_row(str(row["item"]), str(row["status"]), *cells)
     console.out.print(table)
     if len(rows) > _SHOWN_ITEMS:
         console.remark(f"... and {len(rows) - _SHOWN_ITEMS} more")

@@ -55,11 +55,13 @@ class RayCluster:
 
     def next(self) -> Outcome:
         """Waits for the first task that ends."""
+        from ray.exceptions import RayError
+
         (done, *_), _ = self._ray.wait(list(self._tasks), num_returns=1)
         job = self._tasks.pop(done)
         try:
             return self._ray.get(done)
-        except self._ray.exceptions.RayError as error:
+        except RayError as error:
             return Outcome(job.name, problem=f"Ray: {str(error).strip().splitlines()[0]}")
 
     def stop(self) -> None:

@@ -5,8 +5,9 @@ Items that differ only in their seed share a line, a mark for each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whatwhere.store.files import write_text
 from whatwhere.studies.style import HOPS, NEUTRAL, save_figure, style
@@ -33,14 +34,13 @@ def draw_sweep(table: pd.DataFrame, directory: Path) -> list[Path]:
     }
     page = directory / PAGE
     write_text(page, build(f"{directory.name}: a sweep", ["sweep"], data))
-    return [*_figure(grouped[grouped["status"] == "done"], directory / FIGURE), page]
+    return [*_figure(grouped.query("status == 'done'"), directory / FIGURE), page]
 
 
 def varied_columns(table: pd.DataFrame) -> list[str]:
     """The settings with more than one value, but for the seed."""
-    return [
-        name for name in table if name not in _FIXED and not _is_outcome(table, str(name)) and table[name].nunique() > 1
-    ]
+    settings = [name for name in map(str, table) if name not in _FIXED and not _is_outcome(table, name)]
+    return [name for name in settings if len(table[name].drop_duplicates()) > 1]
 
 
 def outcome_columns(table: pd.DataFrame) -> list[str]:
@@ -59,13 +59,12 @@ def with_groups(table: pd.DataFrame) -> pd.DataFrame:
     """The table with a column that names what items have in common besides the seed."""
     varied = varied_columns(table)
 
-    def name(row: pd.Series) -> str:
-        words = [
-            str(row[key]) if key in ("task", "model") else f"{key} {row[key]}" for key in varied if row[key] == row[key]
-        ]
+    def name(row: Mapping[str, Any]) -> str:
+        given = [key for key in varied if row[key] == row[key]]
+        words = [str(row[key]) if key in ("task", "model") else f"{key} {row[key]}" for key in given]
         return ", ".join(words) or str(row.get("task", row["item"]))
 
-    return table.assign(group=[name(row) for _, row in table.iterrows()])
+    return table.assign(group=[name(row) for row in table.to_dict("records")])  # pyright: ignore[reportArgumentType]
 
 
 def _figure(table: pd.DataFrame, path: Path) -> list[Path]:
