@@ -19,7 +19,7 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was trained, measured, scored and analysed."""
+    """A run that was trained, measured and asked every question."""
     directory = tmp_path_factory.mktemp("faults") / "run"
     analyse(make_run(directory).directory)
     return directory

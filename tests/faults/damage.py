@@ -1,7 +1,9 @@
-"""Ways to damage a file, chosen by a seed."""
+"""Kinds of damage to a file, chosen by a seed."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import pickle
 import random
@@ -9,18 +11,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from whatwhere.store import storage
+import pandas as pd
+
+from whatwhere.store.documents import read_json
+from whatwhere.store.manifest import fingerprint
+from whatwhere.store.tensors import load_tensors, save_tensors
 
 HOSTILE: tuple[Any, ...] = (
     -1, 0, 10**15, 10**30, 1.5, float("nan"), float("inf"), None, True, [], [[[]]], {}, {"name": "number"},
     "", "\x1b[2J", "../../etc/passwd", "<script>", "\ud800",
 )  # fmt: skip
 """Values that somebody might put into a file by hand."""
-
-
 OTHER_KINDS = (
     pickle.dumps({"a": 1}), b"[1, 2]", b"null", b'{"a": ' * 2000, b"[" * 100_000, b"1" * 10_000,
-    b"a,b\n1,2\n", b"\0" * 64, b"\xff\xfe\0", b'{"seal": 3}', b"seal\n1\n",
+    b"a,b\n1,2\n", b"\0" * 64, b"\xff\xfe\0", b'{"checksum": 3}', b'{"format": 2}', b"step\n1\n",
 )  # fmt: skip
 
 
@@ -41,9 +45,15 @@ def flip(path: Path, rng: random.Random, other: Path) -> None:
 
 
 def empty(path: Path, rng: random.Random, other: Path) -> None:
-    """Leaves nothing."""
+    """Leaves nothing in it."""
     del rng, other
     path.write_bytes(b"")
+
+
+def remove(path: Path, rng: random.Random, other: Path) -> None:
+    """Takes the file away."""
+    del rng, other
+    path.unlink()
 
 
 def another_kind(path: Path, rng: random.Random, other: Path) -> None:
@@ -75,36 +85,60 @@ def swap_names(path: Path, rng: random.Random, other: Path) -> None:
 
 
 def newer(path: Path, rng: random.Random, other: Path) -> None:
-    """Lets the file come from a later version."""
+    """Lets the file come from a later version; a table has no version of its own but that of its manifest."""
     del rng, other
     if path.suffix == ".safetensors":
         from safetensors.numpy import save_file
 
-        arrays, notes = storage.load_tensors(path, "it")
+        arrays, notes = load_tensors(path, "it")
         save_file(arrays, path, {**notes, "whatwhere.format": "7", "whatwhere.sha256": "0" * 64})
     else:
-        path.write_text(path.read_text().replace("v1:", "v7:"))
+        manifest = path.parent / "manifest.json"
+        content = read_json(manifest, "it")
+        content["format"] = 7
+        _write_manifest(manifest, content)
 
 
 def edit(path: Path, rng: random.Random, other: Path) -> None:
-    """Changes a value as a person would, and removes the seal."""
+    """Changes a value as a person would."""
     del other
     if path.suffix == ".json":
-        content = storage.read_json(path, "it")
+        content = read_json(path, "it")
         _edit_json(content, rng)
         path.write_text(json.dumps(content), encoding="utf-8", errors="backslashreplace")
     elif path.suffix == ".csv":
-        rows = storage.read_csv(path, "it", [])
-        row = rng.choice(rows)
-        row[rng.choice(list(row))] = str(rng.choice(HOSTILE)).encode("utf-8", "replace").decode()
-        lines = [",".join(rows[0]), *(",".join(f'"{cell}"' for cell in each.values()) for each in rows)]
-        path.write_text("\n".join(lines) + "\n")
+        rows = pd.read_csv(io.BytesIO(path.read_bytes()), dtype=str, keep_default_na=False)
+        if len(rows):
+            value = str(rng.choice(HOSTILE)).encode("utf-8", "replace").decode()
+            rows.iloc[rng.randrange(len(rows)), rng.randrange(rows.shape[1])] = value
+        if rng.randrange(5) == 0:
+            rows = rows.drop(columns=rng.choice(list(rows.columns)))
+        rows.to_csv(path, index=False)
     else:
         _edit_tensors(path, rng)
 
 
+def forge(path: Path, rng: random.Random, other: Path) -> None:
+    """Changes a value and every checksum with it: only the fields and their types are left to notice it."""
+    edit(path, rng, other)
+    manifest = path.parent / "manifest.json"
+    if path.suffix == ".safetensors" or not manifest.is_file():
+        return
+    content = json.loads(manifest.read_text())
+    if path != manifest:
+        content["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        content["writing"] = {}
+    _write_manifest(manifest, content)
+
+
+def _write_manifest(path: Path, content: dict[str, Any]) -> None:
+    content.pop("checksum", None)
+    text = json.dumps({**content, "checksum": fingerprint(content)})
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
 def _edit_json(content: Any, rng: random.Random) -> None:
-    """Changes, adds, renames or drops one value somewhere."""
+    """Changes, adds or drops one value somewhere."""
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:
@@ -115,22 +149,22 @@ def _edit_json(content: Any, rng: random.Random) -> None:
 
     walk(content)
     within, key = rng.choice(places)
-    deed = rng.choice(["change", "change", "change", "drop", "add"])
-    if deed == "add" and isinstance(within, dict):
+    change = rng.choice(["change", "change", "change", "drop", "add"])
+    if change == "add" and isinstance(within, dict):
         within["wings"] = rng.choice(HOSTILE)
-    elif deed == "drop":
+    elif change == "drop":
         del within[key]
     else:
         within[key] = rng.choice(HOSTILE)
 
 
 def _edit_tensors(path: Path, rng: random.Random) -> None:
-    """Another shape, kind, name or description, with a checksum that is right."""
+    """Another shape, type, name or description, with a checksum that is right."""
     import numpy as np
 
-    arrays, notes = storage.load_tensors(path, "it")
+    arrays, notes = load_tensors(path, "it")
     name = rng.choice(sorted(arrays))
-    match rng.randrange(5):
+    match rng.randrange(6):
         case 0:
             arrays[name] = arrays[name].astype(np.float64)
         case 1:
@@ -142,18 +176,22 @@ def _edit_tensors(path: Path, rng: random.Random) -> None:
             if about:
                 _edit_json(about, rng)
             notes = {key: json.dumps(value) for key, value in about.items()}
+        case 4 if arrays[name].dtype.kind == "f":
+            arrays[name] = np.full_like(arrays[name], rng.choice([np.nan, np.inf]))
         case _:
             notes = dict.fromkeys(notes, "{")
-    storage.save_tensors(path, arrays, notes)
+    save_tensors(path, arrays, notes)
 
 
-WAYS: dict[str, Callable[[Path, random.Random, Path], None]] = {
+DAMAGE: dict[str, Callable[[Path, random.Random, Path], None]] = {
     "truncated": truncate,
     "flipped": flip,
     "emptied": empty,
-    "another kind": another_kind,
+    "removed": remove,
+    "of another kind": another_kind,
     "of another run": swap_runs,
     "of another name": swap_names,
     "newer": newer,
     "edited": edit,
+    "forged": forge,
 }

@@ -17,8 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from whatwhere.store.documents import read_json
+from whatwhere.store.manifest import Manifest
+from whatwhere.store.tensors import load_tensors
 from whatwhere.tasks import NumberTask
 from whatwhere.training.config import Schedule
 from whatwhere.training.loop import train
@@ -27,7 +31,7 @@ from whatwhere.training.run import Run
 
 LONG = bool(os.environ.get("WHATWHERE_FAULTS"))
 TASK = NumberTask(symbols=2, target=3, context=3, integers=6, max_hops=2)
-"""A task with two answers, which any model guesses in half of the cases: every analysis has something to count."""
+"""A task with two answers, which any model guesses in half of the cases: every study has something to count."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Ended:
     out: str
     err: str
 
+    @property
     def is_clear(self) -> bool:
         """Whether it succeeded, or ended with one message and the exit code of a user's mistake."""
         traceback = "Traceback (most recent call last)" in self.out + self.err
@@ -95,7 +100,7 @@ class TooLong(Exception):
     """A command hangs."""
 
 
-def command(*words: str, seconds: float = 900.0) -> Ended:
+def command(*words: str, seconds: float = 120.0) -> Ended:
     """Runs a command in this process, as ``whatwhere WORDS`` would, for at most so long."""
     from whatwhere.cli import main
 
@@ -127,9 +132,9 @@ def make_run(directory: Path, seed: int = 0) -> Run:
         base,
         seed=seed,
         model=replace(base.model, d_model=16, d_mlp=16, init_std=0.3),
-        schedule=Schedule(peak=1e-3, warmup=2, hold=6, hold_at_most=6, decay=2),
+        schedule=Schedule(peak=1e-3, warmup=2, steps=10, hold=6),
         dataset_size=400,
-        checkpoints=4,
+        spacing=4,
         threads=1,
     )
     run = Run(directory)
@@ -140,13 +145,13 @@ def make_run(directory: Path, seed: int = 0) -> Run:
 
 READERS: dict[str, tuple[str, ...]] = {
     "train": ("train", "number", "--out", "RUN", "--resume", "--json"),
-    "score": ("score", "RUN", "--inputs", "16", "--json"),
+    "dynamics": ("dynamics", "RUN", "--inputs", "16", "--readings", "2", "--json"),
     "heads": ("heads", "RUN", "--inputs", "16", "--json"),
-    "mechanism": ("mechanism", "RUN", "--inputs", "40", "--json"),
+    "mechanism": ("mechanism", "RUN", "--inputs", "40", "--examples", "1", "--json"),
     "geometry": ("geometry", "RUN", "--inputs", "16", "--json"),
-    "length": ("length", "RUN", "--inputs", "16", "--lengths", "9", "--no-variations", "--json"),
+    "length": ("length", "RUN", "--inputs", "16", "--lengths", "9", "--varied-lengths", "9", "--json"),
 }
-"""Commands that read a finished run; each finds its results there and only tells them."""
+"""Commands that read a finished run; each finds its results there and only prints them."""
 
 
 def reader(name: str, run: Path) -> tuple[str, ...]:
@@ -166,9 +171,7 @@ def analyse(run: Path) -> None:
 def no_figures() -> Iterator[None]:
     """Leaves drawing out: it takes longer than all else, and reads nothing that the commands do not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whatwhere.studies.geometry.figures.draw_geometry", lambda _: [])
-        patch.setattr("whatwhere.studies.length.figures.draw_length", lambda _: [])
-        patch.setattr("whatwhere.studies.mechanism.figures.draw", lambda _: [])
+        patch.setattr("whatwhere.studies.measuring.draw", lambda *_, **__: [])
         yield
 
 
@@ -176,3 +179,37 @@ def copy(tree: Path, to: Path) -> Path:
     """A fresh copy of a tree."""
     shutil.rmtree(to, ignore_errors=True)
     return Path(shutil.copytree(tree, to))
+
+
+_OF_THE_CLOCK = {"seconds", "environment", "elapsed", "checksum", "files", "writing"}
+"""Times, and checksums of files that hold some."""
+
+
+def contents(directory: Path) -> dict[str, object]:
+    """What every result says, but for times, by the name of its file; reading it also proves that it is whole."""
+    for manifest in directory.rglob("manifest.json"):
+        about = Manifest(manifest.parent)
+        for name in about.record.files:
+            about.get(name, "a file")
+    return {
+        path.relative_to(directory).as_posix(): _content(path)
+        for path in sorted(directory.rglob("*"))
+        if path.suffix in (".json", ".csv", ".safetensors")
+        and path.name != "timing.csv"
+        and path.parent.name != "resume"
+    }
+
+
+def _content(path: Path) -> object:
+    if path.suffix == ".safetensors":
+        arrays, notes = load_tensors(path, "a file")
+        return {name: array.tobytes() for name, array in arrays.items()}, notes
+    if path.suffix == ".json":
+        return _without_times(read_json(path, "a file"))
+    return pd.read_csv(path).drop(columns="seconds", errors="ignore").to_csv()
+
+
+def _without_times(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_times(item) for key, item in value.items() if key not in _OF_THE_CLOCK}
+    return [_without_times(item) for item in value] if isinstance(value, list) else value

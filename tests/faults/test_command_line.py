@@ -60,7 +60,6 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "whatwhere.studies.geometry.measure.measure_geometry",
             "whatwhere.studies.length.measure.measure_length",
             "whatwhere.work.stages.Work.run",
-            "whatwhere.heads.summary.summarise",
             "whatwhere.tasks.dataset.make_dataset",
             "whatwhere.trace.open.load_rotary",
             "whatwhere.studies.chat.measure.measure",

@@ -1,7 +1,7 @@
-"""A process that has everything loaded and forks a child for each command: kills then meet work, not imports.
+"""A process that has everything loaded and forks a child for each command: kills then hit work, not imports.
 
-Reads one JSON object per line, ``{"words": [...], "out": FILE, "limits": {...}}``, and answers with two lines: the pid,
-and later the exit code (negative: the signal). The child leads a process group of its own.
+Reads one JSON object per line, ``{"words": [...], "out": FILE, ...}``, and answers with two lines: the pid, and later
+the exit code (negative: the signal). The child leads a process group of its own.
 """
 
 import ctypes
@@ -9,23 +9,24 @@ import json
 import os
 import random
 import resource
+import signal
 import sys
 import traceback
+from pathlib import Path
 
 import torch  # noqa: F401 (loaded once, for all children)
 
-import whatwhere.heads.summary
-import whatwhere.studies.dynamics.checkpoints
-import whatwhere.studies.geometry.measure
-import whatwhere.studies.length.measure
-import whatwhere.studies.mechanism.measure
-import whatwhere.training.loop
-import whatwhere.work.reproduce
-import whatwhere.zoo.load  # noqa: F401
+import whatwhere.work.reproduction
+import whatwhere.work.sweep
 from whatwhere.cli import main
+from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies.study import resolve
+
+for name in STUDIES:
+    resolve(study_named(name).measure), resolve(study_named(name).summary)
 
 
-def give_up_powers() -> None:
+def drop_powers() -> None:
     """Lets the modes of files count for root, too: drops CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
@@ -36,21 +37,35 @@ def give_up_powers() -> None:
     assert libc.capset(header, sets) == 0
 
 
+def die_at_rename(number: int, *, after: bool) -> None:
+    """SIGKILL to this process at its n-th rename, just before or just after it."""
+    replace, count = Path.replace, 0
+
+    def replace_or_die(path: Path, target: Path) -> Path:
+        nonlocal count
+        count += 1
+        if count < number:
+            return replace(path, target)
+        if after:
+            replace(path, target)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("dead")
+
+    Path.replace = replace_or_die
+
+
 def child(request: dict) -> None:
     """Runs one command and ends."""
     os.setpgid(0, 0)
     opened = os.open(request["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(opened, 1)
     os.dup2(opened, 2)
-    for name, most in request.get("limits", {}).items():
-        resource.setrlimit(getattr(resource, name), (most, most))
+    for limit, most in request.get("limits", {}).items():
+        resource.setrlimit(getattr(resource, limit), (most, most))
     if request.get("powerless"):
-        give_up_powers()
-    if request.get("clock"):
-        import time
-
-        now, shift = time.time, request["clock"]
-        time.time = lambda: now() + shift
+        drop_powers()
+    if request.get("rename"):
+        die_at_rename(*request["rename"][:1], after=request["rename"][1])
     sys.argv = ["whatwhere", *request["words"]]
     code = 70
     try:
