@@ -5,11 +5,18 @@ import math
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.levels import score_model
-from whatwhere.heads.summary import score_windows, summarise, tau_sensitivity
+from whatwhere.heads.levels import score_model, score_model_weightings
+from whatwhere.heads.summary import HeadSummary, score_windows, summary_rows
+from whatwhere.heads.weighting import TAU, Weighting, band
 from whatwhere.tasks import NumberTask
 from whatwhere.theory.index_head import index_head
+from whatwhere.trace.layer import Tokens
 from whatwhere.training.run import Run
+
+
+def summarise(model: object, tokens: Tokens, tau: float = TAU, gamma: float = 0.1) -> list[HeadSummary]:
+    weightings = [Weighting(tau), Weighting(tau, renormalised=True)]
+    return summary_rows(*score_model_weightings(model, tokens, weightings), gamma=gamma)
 
 
 def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None:
@@ -33,8 +40,8 @@ def test_the_index_head_is_labelled_positional() -> None:
     assert row.label == "positional"
 
 
-def test_sensitivity_scores_at_each_temperature(run: Run) -> None:
-    found = tau_sensitivity(run.load(10), run.task.sample(4, seed=0).tokens, (1.0, 0.01))
+def test_a_band_is_scored_at_each_temperature(run: Run) -> None:
+    found = score_model_weightings(run.load(10), run.task.sample(4, seed=0).tokens, band((1.0, 0.01)))
     assert [scores.tau for scores in found] == [1.0, 0.01]
 
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.purity import GAMMAS, KINDS, check_gamma, label_of
@@ -48,18 +49,14 @@ def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> p
 def _rows(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> list[dict[str, Any]]:
     gamma = GAMMAS[0] if gamma is None else gamma
     check_gamma(gamma)
-    columns = ("entropy", "entropy_share", "own", "undefined")
-    facts = {name: getattr(scores, name).tolist() for name in columns}
+    facts = {name: getattr(scores, name).tolist() for name in ("entropy", "entropy_share", "own", "undefined")}
     return [
         {"layer": layer, "head": head}
         | _columns("positional", positional)
         | _columns("symbolic", symbolic)
-        | {
-            "positional_centred": 1 - symbolic.value,
-            "symbolic_centred": 1 - positional.value,
-            "flat": positional.value + symbolic.value - 1,
-        }
-        | {name: facts[name][index][head] for name in columns}
+        | {"positional_centred": 1 - symbolic.value, "symbolic_centred": 1 - positional.value}
+        | {"flat": positional.value + symbolic.value - 1}
+        | {name: values[index][head] for name, values in facts.items()}
         | {"label": label_of(positional.value, symbolic.value, gamma)}
         for index, (layer, *both) in enumerate(zip(scores.layers, *estimates(scores, seed), strict=True))
         for head, (positional, symbolic) in enumerate(zip(*both, strict=True))
@@ -117,15 +114,11 @@ def plot_map(scores: HeadScores, ax: Axes | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     ax = plt.subplots()[1] if ax is None else ax
-    positional, symbolic = scores.centred_positional.tolist(), scores.centred_symbolic.tolist()
-    picture = [
-        [_colour(*both) for both in zip(*layer, strict=True)] for layer in zip(positional, symbolic, strict=True)
-    ]
-    ax.imshow(np.array(picture, np.uint8), aspect="auto", interpolation="nearest")
-    ax.set_xlabel("head")
-    ax.set_ylabel("layer")
+    both = torch.stack([scores.centred_positional, scores.centred_symbolic], -1).tolist()  # [layer][head]
+    picture = np.array([[_colour(*head) for head in layer] for layer in both], np.uint8)
+    ax.imshow(picture, aspect="auto", interpolation="nearest")
+    ax.set(xlabel="head", ylabel="layer", title="orange positional, blue symbolic, grey flat")
     ax.set_yticks(range(len(scores.layers)), [str(layer) for layer in scores.layers])
-    ax.set_title("orange positional, blue symbolic, grey flat")
     return ax
 
 
@@ -133,10 +126,8 @@ def _colour(positional: float, symbolic: float) -> tuple[int, int, int]:
     """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
     if np.isnan(positional):
         return 255, 255, 255
-    parts = (positional, symbolic, 1 - positional - symbolic)
-    mixed = [sum(part * colour[i] for part, colour in zip(parts, (POSITIONAL, SYMBOLIC, FLAT), strict=True))
-             for i in range(3)]  # fmt: skip
-    red, green, blue = (min(255, max(0, round(value))) for value in mixed)
+    mixed = np.dot((positional, symbolic, 1 - positional - symbolic), (POSITIONAL, SYMBOLIC, FLAT))
+    red, green, blue = np.clip(mixed.round(), 0, 255).astype(int).tolist()
     return red, green, blue
 
 

@@ -28,14 +28,7 @@ def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *
 
     A series that never changes has no range: it is NaN throughout. NaN entries stay NaN and do not touch the others.
     """
-    low, high = _extremes(series)
+    low = np.fmin.reduce(series, 0, initial=np.inf)  # fmin and fmax leave NaN out
+    high = np.fmax.reduce(series, 0, initial=-np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(high > low, (series - low) / (high - low), np.nan)
-
-
-def _extremes(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimum and maximum over the first axis without the NaNs; a series of NaNs alone has low > high."""
-    undefined = np.isnan(series)
-    low = np.where(undefined, np.inf, series).min(0, initial=np.inf)
-    high = np.where(undefined, -np.inf, series).max(0, initial=-np.inf)
-    return low, high

@@ -122,11 +122,8 @@ def _roles(
 
 
 def _rows(roles: dict[str, Bool[np.ndarray, "layer n head"]], queries: str, distance: int | None) -> list[RoleShare]:
-    rows = []
-    for role, holds in roles.items():
-        layers, count, heads = holds.shape
-        for layer in range(layers):
-            for head in range(heads):
-                found = share(int(holds[layer, :, head].sum()), count)
-                rows.append(RoleShare(layer, head, queries, distance, role, found))
-    return rows
+    return [
+        RoleShare(layer, head, queries, distance, role, share(int(count), holds.shape[1]))
+        for role, holds in roles.items()
+        for (layer, head), count in np.ndenumerate(holds.sum(1))
+    ]

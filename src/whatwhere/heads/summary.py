@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -14,7 +13,7 @@ from whatwhere.heads.estimate import RESAMPLES, Estimate, percentiles, resampled
 from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.levels import score_model_weightings
 from whatwhere.heads.purity import GAMMAS, check_gamma, label_of
-from whatwhere.heads.weighting import TAU, TAUS, Weighting
+from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.trace.layer import Tokens
 from whatwhere.trace.traceable import traceable
 
@@ -43,30 +42,6 @@ class HeadSummary:
     renormalised_positional: float
     renormalised_symbolic: float
     undefined: int
-
-
-def summarise(
-    model: object,
-    tokens: Tokens,
-    tau: float = TAU,
-    *,
-    level: str = "keys",
-    gamma: float = GAMMAS[0],
-    seed: int = 0,
-) -> list[HeadSummary]:
-    """Scores every head of a model on some inputs.
-
-    Args:
-        model: anything with a trace.
-        tokens: ids ``[batch, seq]``.
-        tau: temperature of the weights.
-        level: what is swapped.
-        gamma: tolerance of the labels.
-        seed: of the intervals' resampling.
-    """
-    weightings = [Weighting(tau), Weighting(tau, renormalised=True)]
-    scores, renormalised = score_model_weightings(model, tokens, weightings, level=level)
-    return summary_rows(scores, renormalised, gamma=gamma, seed=seed)
 
 
 def summary_rows(
@@ -126,13 +101,6 @@ def _estimates(scores: HeadScores, each: Float[Tensor, "layer batch head query"]
     return [[Estimate(*head) for head in zip(*layer, strict=True)] for layer in found]
 
 
-def tau_sensitivity(
-    model: object, tokens: Tokens, taus: Sequence[float] = TAUS, *, level: str = "keys"
-) -> list[HeadScores]:
-    """The scores at several temperatures, because purity depends on the choice (erratum E15)."""
-    return score_model_weightings(model, tokens, [Weighting(tau) for tau in taus], level=level)
-
-
 @dataclass(frozen=True)
 class WindowScores:
     """One head on the keys of one window of the input alone."""
@@ -162,23 +130,12 @@ def score_windows(
     """
     weightings = [Weighting(tau, renormalised=True, among=tuple(places)) for places in windows.values()]
     found = score_model_weightings(model, tokens, weightings)
-    mass = attention_mass(model, tokens, list(windows.values()))  # [window, layer, head]
-    rows = [
-        WindowScores(
-            layer, head, name, float(scores.positional[index, head]), float(scores.symbolic[index, head]),
-            float(mass[number, index, head]),
-        )
-        for number, (name, scores) in enumerate(zip(windows, found, strict=True))
-        for index, layer in enumerate(scores.layers)
-        for head in range(scores.positional.shape[1])
-    ]  # fmt: skip
-    return sorted(rows, key=lambda row: (row.layer, row.head))
-
-
-def attention_mass(
-    model: object, tokens: Tokens, windows: Sequence[Sequence[int]]
-) -> Float[np.ndarray, "window layer head"]:
-    """How much attention the last query pays to each window, on average over inputs."""
     with torch.no_grad():
         attention = traceable(model).stream(tokens, lambda layer: layer.attention()[:, :, 0].double().mean(0))
-    return np.stack([[layer[:, list(places)].sum(-1).numpy(force=True) for layer in attention] for places in windows])
+    rows = []
+    for (name, places), scores in zip(windows.items(), found, strict=True):
+        mass = torch.stack([layer[:, list(places)].sum(-1) for layer in attention])  # [layer, head]
+        columns = [x.tolist() for x in (scores.positional, scores.symbolic, mass)]
+        for layer, *heads in zip(scores.layers, *columns, strict=True):
+            rows += [WindowScores(layer, head, name, *both) for head, both in enumerate(zip(*heads, strict=True))]
+    return sorted(rows, key=lambda row: (row.layer, row.head))
