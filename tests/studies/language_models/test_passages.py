@@ -30,6 +30,11 @@ def test_no_more_than_needed_is_read_and_no_character_is_cut_in_two(tmp_path: Pa
     assert len(found.encode()) <= 2 * BYTES_PER_TOKEN and whole - before < 4
 
 
+def test_asking_for_more_than_any_machine_holds_reads_what_is_there(tmp_path: Path):
+    (tmp_path / "text.txt").write_text("few words")
+    assert read_passage(str(tmp_path / "text.txt"), 10**15).text == "few words"
+
+
 def test_an_endless_pipe_is_read_once_and_left(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

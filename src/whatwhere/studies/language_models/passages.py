@@ -10,6 +10,7 @@ import hashlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from whatwhere.errors import WhatwhereError
 
@@ -18,6 +19,7 @@ BYTES_PER_TOKEN = 32
 FINGERPRINT = "sha256:"
 """What begins the name of a text in a manifest: its content decides the results, not where it lies."""
 _LONGEST_CHARACTER = 4
+_PART = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,10 @@ def read_passage(source: str, tokens: int) -> Passage:
     most = BYTES_PER_TOKEN * tokens
     try:
         if source == STDIN:
-            content = sys.stdin.buffer.read(most + 1)
+            content = _beginning(sys.stdin.buffer, most + 1)
         else:
             with Path(source).expanduser().open("rb") as opened:
-                content = opened.read(most + 1)
+                content = _beginning(opened, most + 1)
     except OSError as error:
         raise WhatwhereError(
             f"expected a text file at {name}, got: {error.strerror or error}; name a file in UTF-8, or - for standard "
@@ -71,3 +73,11 @@ def read_passage(source: str, tokens: int) -> Passage:
     if not text.strip():
         raise WhatwhereError(f"expected some text in {name}, got an empty one; give another text.")
     return Passage("standard input" if source == STDIN else Path(source).name, text)
+
+
+def _beginning(opened: BinaryIO, most: int) -> bytes:
+    """At most so many bytes, in parts: asked for all at once, Python would set aside room for every one of them."""
+    found = b""
+    while len(found) < most and (part := opened.read(min(_PART, most - len(found)))):
+        found += part
+    return found
