@@ -36,9 +36,11 @@ def test_the_control_is_the_letter_task_on_leak_free_data_and_comes_with_preset_
 
 
 def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
-    groups = {job.group for job in jobs_of(Plan(from_zoo=True), tmp_path)}
-    assert "zoo" in groups
-    assert "train" not in groups
+    jobs = {job.name: job for job in jobs_of(Plan("smoke", from_zoo=True), tmp_path)}
+    assert {"zoo-number", "zoo-letter"} <= jobs.keys()
+    assert "train" not in {job.group for job in jobs.values()}
+    assert jobs["dynamics-number"].arguments["settings"]["inputs"] == 512, "the history that ships is kept"
+    assert jobs["length-number"].arguments["settings"] == study_named("length").smoke
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def _finish(work: Sweep, as_json: bool) -> None:
     table = work.collect()
     with console.err.status("drawing"):
         files = draw_sweep(table, work.directory)
-    failed, place = int((table["status"] != "done").sum()), shown(work.directory)
+    failed, place = sum(status != "done" for status in table["status"].tolist()), shown(work.directory)
     if as_json:
         rows = plain(table.astype(object).where(table.notna(), None).to_dict("records"))
         named = [shown(file) for file in files]

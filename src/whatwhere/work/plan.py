@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from whatwhere.errors import WhatwhereError
 
@@ -115,25 +115,37 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
                         {"directory": place, "config": run.config.to_dict()},
                         gpu=run.config.device == "cuda")  # fmt: skip
         made.append(model)
-        studies += [
-            _study_job(plan, study, place, f"{place}/{study.name}", f"{study.name}-{run.label}", (model.name,))
-            for study in asked
-            if study.subject.part == "run"
-        ]
+        for study in (study for study in asked if study.subject.part == "run"):
+            settings = _shipped_settings(run.label, study) if run.config is None else None
+            about = {"study": study.name, "source": place, "directory": f"{place}/{study.name}"}
+            studies.append(_study_job(f"{study.name}-{run.label}", study, about, settings, plan, (model.name,)))
     once = [
-        _study_job(plan, study, None, str(directory / study.name), study.name, ())
+        _study_job(study.name, study, {"study": study.name, "source": None, "directory": str(directory / study.name)},
+                   None, plan, ())
         for study in asked
         if study.subject.part == "once"
-    ]
+    ]  # fmt: skip
     return [*made, *once, *studies]
 
 
-def _study_job(plan: Plan, study: Study, source: str | None, directory: str, name: str, needs: tuple[str, ...]) -> Job:
+def _study_job(
+    name: str, study: Study, about: dict[str, Any], settings: dict[str, Any] | None, plan: Plan, needs: tuple[str, ...]
+) -> Job:
+    """One study as a job, with its defaults (small ones for the preset smoke) unless settings are given."""
     from whatwhere.work.executor import Job
 
-    settings = dict(study.smoke) if plan.preset == "smoke" else {}
-    arguments = {"study": study.name, "source": source, "directory": directory, "settings": settings}
+    usual = dict(study.smoke) if plan.preset == "smoke" else {}
+    arguments = {**about, "settings": usual if settings is None else settings}
     return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", arguments, needs)
+
+
+def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
+    """The settings of results that ship with a model: they are kept as they are."""
+    from whatwhere.store.manifest import Manifest
+    from whatwhere.zoo.load import SHIPPED_AT
+
+    manifest = Manifest(SHIPPED_AT / model / study.name)
+    return manifest.record.settings if manifest.exists else None
 
 
 def choose(jobs: list[Job], names: list[str]) -> list[Job]:
