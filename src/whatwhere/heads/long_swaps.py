@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from whatwhere.heads.swaps import Factors, mean_of, swap_cosines, turned_queries
+from whatwhere.heads.swaps import Factors, mean_of, swap_cosines
 from whatwhere.trace.layer import LayerTrace
 
 EPSILON = 1e-9
@@ -72,7 +72,9 @@ def long_scores(
         samples: where all swaps of a query would be needed, draw so many of them instead.
         generator: of the draws.
     """
-    return _LongInputs(layer, logits, weightings, samples, generator).scores()
+    long = _LongInputs(layer, logits, weightings, samples, generator)
+    sums = torch.stack([long.row(row) for row in range(len(long.keys))], 2)  # [3, weighting, row, query]
+    return mean_of(sums).transpose(0, 1)
 
 
 @lru_cache(maxsize=1)  # all layers of a model and all inputs of one length share it
@@ -84,15 +86,13 @@ def _waves(frequencies: tuple[float, ...], places: int) -> Float[Tensor, "wave p
 
 class _LongInputs:
     def __init__(
-        self,
-        layer: LayerTrace,
-        logits: Float[Tensor, "row query key"],
-        weightings: Sequence[Factors],
-        samples: int | None,
+        self, layer: LayerTrace, logits: Tensor, weightings: Sequence[Factors], samples: int | None,
         generator: torch.Generator | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.layer, self.logits, self.samples, self.generator = layer, logits, samples, generator
-        self.queries, self.keys = turned_queries(layer), layer.keys.flatten(0, 1)
+        # The product of scale * R^n q_n with R^p k_a is M[a, p], so places count from 0 for all queries.
+        self.queries = (layer.rotation.turn(layer.queries, layer.query_positions) * layer.scale).flatten(0, 1)
+        self.keys = layer.keys.flatten(0, 1)  # [row, key, d_head]
         self.top = torch.stack([weighting.top for weighting in weightings])  # [weighting, row, query, key]
         self.bottom = torch.stack([weighting.bottom for weighting in weightings])
         with torch.no_grad():
@@ -102,13 +102,7 @@ class _LongInputs:
             self.full = many.any(0)  # [row, query]
         self.waves = _waves(tuple(layer.rotation.frequencies.tolist()), logits.shape[-1]).to(logits.device)
 
-    def scores(self) -> Float[Tensor, "weighting 2 row query"]:
-        """The positional and symbolic score of every query."""
-        sums = [self._row(row) for row in range(len(self.keys))]  # of [3, weighting, query]
-        total = torch.stack(sums, 2)  # [3, weighting, row, query]
-        return mean_of(total).transpose(0, 1)
-
-    def _row(self, row: int) -> Float[Tensor, "3 weighting query"]:
+    def row(self, row: int) -> Float[Tensor, "3 weighting query"]:
         """Sums of weights and weighted cosines."""
         total = self.logits.new_zeros(3, len(self.top), self.logits.shape[1])
         few = self.chosen[:, row].any(0) & ~self.full[row, :, None]  # [query, key]
@@ -118,8 +112,8 @@ class _LongInputs:
             some = slice(start, start + size)
             total = total + self._tile(row, query[some], key[some], self.chosen[:, row])
         for number in self.full[row].nonzero().flatten().tolist():
-            add = self._all(row, number) if self.samples is None else self._sampled(row, number, self.samples)
-            total = total + add
+            found = self._all(row, number) if self.samples is None else self._sampled(row, number, self.samples)
+            total = total + found
         return total
 
     def _all(self, row: int, query: int) -> Float[Tensor, "3 weighting query"]:
@@ -133,13 +127,9 @@ class _LongInputs:
         return torch.stack(parts).sum(0)
 
     def _tile(
-        self,
-        row: int,
-        query: Int[Tensor, "entry"],
-        key: Int[Tensor, "entry"],
-        chosen: Bool[Tensor, "weighting query key"],
-        start: int = 0,
-    ) -> Float[Tensor, "3 weighting query"]:
+        self, row: int, query: Int[Tensor, "entry"], key: Int[Tensor, "entry"],
+        chosen: Bool[Tensor, "weighting query key"], start: int = 0,
+    ) -> Float[Tensor, "3 weighting query"]:  # fmt: skip
         """Swaps of chosen keys with all keys from ``start`` on; of two chosen keys, the earlier one brings the swap."""
         squash, place = self.layer.squash, torch.arange(start, self.keys.shape[1], device=key.device)
         asked, mine = self.queries[row, query], self.keys[row, key]  # [entry, d_head]

@@ -172,8 +172,3 @@ class ShortInputs:
             still = asked[..., rotation.width :] @ keys[..., rotation.width :].transpose(1, 2)
             products = products + still.index_select(1, self.swaps.query)
         return products
-
-
-def turned_queries(layer: LayerTrace) -> Float[Tensor, "row query d_head"]:
-    """``scale * R^n q_n``: its product with ``R^p k_a`` is ``M[a, p]``, so places count from 0 for all queries."""
-    return (layer.rotation.turn(layer.queries, layer.query_positions) * layer.scale).flatten(0, 1)
