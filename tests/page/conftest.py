@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
+from page_browser import Open
+from page_results import write_reproduction
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from whatwhere.page import write_page
-from whatwhere.studies.mechanism.examples import measure_examples
-from whatwhere.zoo.load import SHIPPED, SHIPPED_AT, load
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
 )  # fmt: skip
-HOSTILE = "</script><img src=x onerror=\"document.title='ran'\"><b>"
-CLAIM = {
-    "id": "hostile",
-    "title": f"A title {HOSTILE}",
-    "text": HOSTILE,
-    "paper": "Section 3.1",
-    "measured_how": "by eye",
-    "threshold": "none",
-    "value": 0.25,
-    "interval": [0.2, 0.3],
-    "inputs": 1200,
-    "verdict": "fails",
-    "why": HOSTILE,
-    "seeds": [0.25, 0.5],
-    "paper_value": "about 1",
-}
-CLAIMS = [CLAIM, CLAIM | {"id": "second", "title": "Another", "verdict": "holds", "interval": None}]
-
-Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
@@ -84,52 +64,14 @@ def visit(browser: Browser) -> Iterator[Open]:
     assert set(asked) == allowed
 
 
-def histories(directory: Path) -> None:
-    """What the shipped models left of their training, examples of what they do, and two claims."""
-    for task in SHIPPED:
-        for table in ("metrics.csv", "scores.csv"):
-            (directory / task).mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(SHIPPED_AT / task / table, directory / task / table)
-        model = load(task)
-        assert model.task
-        measure_examples(model, model.task, directory / task, per_hop=1)
-    (directory / "claims.json").write_text(json.dumps({"claims": CLAIMS}))
-
-
-def analyses(directory: Path) -> None:
-    """Small analyses of the shipped number model."""
-    from whatwhere.studies.geometry.measure import measure_geometry
-    from whatwhere.studies.length.measure import LengthPlan, measure_length
-    from whatwhere.studies.mechanism.ablation import ablate
-    from whatwhere.studies.results import Results
-
-    model, run = load("number"), directory / "number"
-    assert model.task
-    measure_geometry(model, model.task, run, inputs=8)
-    measure_length(model, model.task, run, LengthPlan(16, lengths=(33,), varied_lengths=(33,)))
-    Results(run / "mechanism").write("ablation", ablate(model, model.task.sample(16)))
-
-
-def _built(factory: pytest.TempPathFactory, name: str, *makers: Callable[[Path], None]) -> Path:
-    """The page of a directory that the first worker to come makes for all of this run."""
-    base = factory.getbasetemp()
+@pytest.fixture(scope="session")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a reproduction, which the first worker makes for all of this run."""
+    base = tmp_path_factory.getbasetemp()
     root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with FileLock(root / f"{name}.lock"):
-        directory = root / name
+    directory = root / "reproduction"
+    with FileLock(root / "reproduction.lock"):
         if not (directory / "report.html").is_file():
-            for make in makers:
-                make(directory)
+            write_reproduction(directory)
             write_page(directory)
     return directory / "report.html"
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of both shipped models' histories."""
-    return _built(tmp_path_factory, "page-small", histories)
-
-
-@pytest.fixture(scope="session")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with analyses of the number model."""
-    return _built(tmp_path_factory, "page-full", histories, analyses)

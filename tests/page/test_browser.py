@@ -2,73 +2,47 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from page_browser import PHONE, Open, drawn, saved, slide, table
+from page_results import HOSTILE, write_dynamics, write_geometry
+from playwright.sync_api import expect
 
-from whatwhere.page import write_page
-from whatwhere.store.storage import write_csv
-
-Open = Callable[..., Page]
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+from whatwhere.page import build, write_page
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as opened:
-        return list(csv.DictReader(opened))
-
-
-def saved(page: Page, figure: str) -> list[dict[str, str]]:
-    """What the CSV button of a figure saves."""
-    with page.expect_download() as download:
-        page.locator(f"[data-figure={figure}] button.csv").click()
-    assert download.value.suggested_filename == f"{figure}.csv"
-    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
-
-
-def slide(page: Page, selector: str, value: float) -> None:
-    page.locator(selector).evaluate(
-        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }", value
-    )
-
-
-def drawn(page: Page, figure: str) -> None:
-    page.locator(f"[data-figure={figure}] svg").first.wait_for()
-
-
-def test_accuracy_and_scores_follow_the_step_slider(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_accuracy_and_scores_follow_the_step_slider(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     steps = page.evaluate("whatwhere.steps")
     for at in (0, 24, len(steps) - 1):
         step = steps[at]
         slide(page, "#step", at)
         expect(page.locator("#step + output")).to_have_text(f"step {step}")
-        for task in ("number", "letter"):
-            metrics = [row for row in table(small.parent / task / "metrics.csv") if int(row["step"]) <= step][-1]
-            accuracies = [float(metrics[f"accuracy_hop{hops}"]) for hops in (1, 2, 3, 4)]
-            readout = page.locator(f"[data-readout=accuracy-{task}]").inner_text()
-            assert readout.startswith(f"step {metrics['step']}: ")
-            assert re.findall(r"\d\.\d{3}", readout) == [f"{accuracy:.3f}" for accuracy in accuracies]
+        for model in ("number", "letter"):
+            dynamics = reproduction.parent / model / "dynamics"
+            here = [row for row in table(dynamics / "accuracy.csv") if row["split"] == "validation"]
+            accuracies = [f"{float(row['accuracy']):.3f}" for row in here if int(row["step"]) == step]
+            readout = page.locator(f"[data-readout=accuracy-{model}]").inner_text()
+            assert readout.startswith(f"step {step}: ")
+            assert re.findall(r"\d\.\d{3}", readout) == accuracies
 
-            scores = table(small.parent / task / "scores.csv")
-            last = max(int(row["step"]) for row in scores if int(row["step"]) <= step)
-            labels = page.locator(f".headmap-frame[data-task={task}] button").evaluate_all(
+            labels = page.locator(f".headmap-frame[data-model={model}] button").evaluate_all(
                 "(cells) => cells.map((cell) => cell.ariaLabel)"
             )
-            here = [row for row in scores if int(row["step"]) == last]
-            assert len(labels) == len(here) == 12
-            for row, label in zip(here, labels, strict=True):
+            scores = [row for row in table(dynamics / "scores.csv") if int(row["step"]) == step]
+            assert len(labels) == len(scores) == 12
+            for row, label in zip(scores, labels, strict=True):
                 assert label.startswith(f"layer {row['layer']} head {row['head']}: ")
-                assert f"positional {float(row['positional']):.2f}, symbolic {float(row['symbolic']):.2f}" in label
+                if row["positional"]:
+                    assert f"positional {float(row['positional']):.2f}, symbolic {float(row['symbolic']):.2f}" in label
+                else:
+                    assert "undefined, positional \u2013" in label
 
 
-def test_play_moves_the_slider_to_its_end_and_stops(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_play_moves_the_slider_to_its_end_and_stops(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     last = page.evaluate("whatwhere.steps.length") - 1
     slide(page, "#step", last - 3)
     page.get_by_role("button", name="Play").click()
@@ -77,12 +51,12 @@ def test_play_moves_the_slider_to_its_end_and_stops(small: Path, visit: Open) ->
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_choosing_a_head_shows_its_scores_and_attention(small: Path, visit: Open) -> None:
-    page = visit(small)
-    page.locator(".headmap-frame[data-task=letter] button").nth(2).click()
-    expect(page.locator("#head-facts")).to_contain_text("letter task, layer 2, head 0")
+def test_choosing_a_head_shows_its_scores_and_attention(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
+    page.locator(".headmap-frame[data-model=letter] button").nth(2).click()
+    expect(page.locator("#head-facts")).to_contain_text("letter model, layer 2, head 0")
     drawn(page, "head-scores")
-    expected = [row for row in table(small.parent / "letter" / "scores.csv") if row["layer"] == "2"]
+    expected = [row for row in table(reproduction.parent / "letter" / "dynamics" / "scores.csv") if row["layer"] == "2"]
     rows = saved(page, "head-scores")
     for name in ("step", "positional", "symbolic", "entropy_share"):
         assert [float(row[name]) for row in rows] == [float(row[name]) for row in expected]
@@ -94,26 +68,26 @@ def test_choosing_a_head_shows_its_scores_and_attention(small: Path, visit: Open
         assert total == pytest.approx(1, abs=0.01)
 
 
-def test_a_press_on_the_map_chooses_head_and_step(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_a_press_on_the_map_chooses_head_and_step(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     drawn(page, "heads-by-step-number")
     svg = page.locator("[data-figure=heads-by-step-number] svg")
     place = svg.evaluate(
         """(svg) => {
             const drawn = svg.closest("svg"), box = drawn.getBoundingClientRect();
             const band = drawn.scale("y"), k = box.width / drawn.viewBox.baseVal.width;
-            return { x: k * drawn.scale("x").apply(1000), y: k * (band.apply("7") + band.bandwidth / 2) };
+            return { x: k * drawn.scale("x").apply(610), y: k * (band.apply("7") + band.bandwidth / 2) };
         }"""
     )
     svg.click(position=place)
-    expect(page.locator("#head-facts")).to_contain_text("number task, layer 7, head 0")
+    expect(page.locator("#head-facts")).to_contain_text("number model, layer 7, head 0")
     chosen = page.evaluate("whatwhere.state.step")
-    assert chosen <= 1000 < min(step for step in page.evaluate("whatwhere.steps") if step > chosen)
+    assert chosen <= 610 < min(step for step in page.evaluate("whatwhere.steps") if step > chosen)
     expect(page.locator("#step + output")).to_have_text(f"step {chosen}")
 
 
-def test_an_edited_sequence_is_followed_or_refused(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_an_edited_sequence_is_followed_or_refused(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     tokens, message = page.locator(".tokens input"), page.locator("#sequence-message")
     expect(tokens).to_have_count(17)
     for position, token in enumerate([*"chnabdef", *"111111111"]):
@@ -135,8 +109,8 @@ def test_an_edited_sequence_is_followed_or_refused(small: Path, visit: Open) -> 
     expect(tokens.last).to_have_value(re.compile("^[a-h]{2}$"))
 
 
-def test_hostile_words_in_the_sequence_stay_words(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_hostile_words_in_the_sequence_stay_words(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     field = page.locator(".tokens input").nth(3)
     field.evaluate("(input) => input.removeAttribute('maxlength')")
     field.fill("<img src=x onerror=alert(1)>")
@@ -144,8 +118,8 @@ def test_hostile_words_in_the_sequence_stay_words(small: Path, visit: Open) -> N
     assert page.locator("#sequence-message img").count() == 0
 
 
-def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     expect(page.locator("[data-said=positional]")).to_contain_text("stays on position")
     expect(page.locator("[data-said=symbolic]")).to_contain_text("follows its token")
     drawn(page, "swap-symbolic")
@@ -158,10 +132,10 @@ def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(small
     assert [row["before"] for row in rows] == [row["after"] for row in rows]
 
 
-def test_the_margin_follows_its_sliders(small: Path, visit: Open) -> None:
+def test_the_margin_follows_its_sliders(reproduction: Path, visit: Open) -> None:
     from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
 
-    page = visit(small)
+    page = visit(reproduction)
     slide(page, "[data-control=letters]", 4)
     slide(page, "[data-control=longest]", 40)
     slide(page, "[data-control=index]", 0)  # log10 of the angle
@@ -178,41 +152,39 @@ def test_the_margin_follows_its_sliders(small: Path, visit: Open) -> None:
     expect(page.locator("#discrepancy-said")).to_contain_text("up to 146 tokens")
 
 
-def test_claims_are_shown_whole_and_hostile_text_does_not_run(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_claims_stand_by_verdict_and_hostile_text_does_not_run(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     assert page.title() != "ran"
     assert page.locator("img").count() == 0
-    first = page.locator(".claim").first
-    expect(first.locator(".title")).to_contain_text("</script><img src=x onerror=")
-    first.locator("summary").click()
+    expect(page.locator("#claims h3")).to_have_text(["Hold (1)", "Fail (1)", "Not tested (1)"])
+    basis = page.locator("#basis")
+    expect(basis).to_contain_text("number (preset smoke, ")
+    expect(basis).to_contain_text(re.compile("letter \\(preset smoke, data “.+”, seed 0\\)"))
+    failed = page.locator("[data-verdict=fails] .claim")
+    expect(failed.locator(".title")).to_contain_text("</script><img src=x onerror=")
+    failed.locator("summary").click()
     for text in ("Section 3.1", "by eye", "0.25 (0.2 to 0.3)", "1,200", "0.25, 0.5", "about 1"):
-        expect(first.locator("dl")).to_contain_text(text)
+        expect(failed.locator("dl")).to_contain_text(text)
     page.locator("#claims select").select_option("holds")
-    expect(first).to_be_hidden()
-    expect(page.locator(".claim").nth(1)).to_be_visible()
+    expect(failed).to_be_hidden()
+    expect(page.locator("[data-verdict=holds] .claim")).to_be_visible()
 
 
-def test_a_hostile_directory_name_does_not_run(small: Path, visit: Open, tmp_path: Path) -> None:
+def test_a_hostile_directory_name_does_not_run(visit: Open, tmp_path: Path) -> None:
     directory = tmp_path / "<img src=x onerror=document.title='ran'>"
-    (directory / "number").mkdir(parents=True)
-    (directory / "number" / "metrics.csv").write_bytes((small.parent / "number" / "metrics.csv").read_bytes())
+    write_dynamics(directory / "number", "number", layers=2)
     page = visit(write_page(directory))
     assert page.title().startswith("<img src=x")
     assert page.locator("img").count() == 0
-    expect(page.locator("#provenance")).to_contain_text("<img src=x onerror=")
-
-
-def test_missing_parts_are_left_out_and_named(small: Path, visit: Open) -> None:
-    page = visit(small)
-    assert page.locator("#length").count() == 0
+    expect(page.locator("#lead")).to_contain_text("<img src=x onerror=")
+    assert page.locator("#length").count() == 0  # parts without results are left out
     assert page.locator("nav a", has_text="Length").count() == 0
-    note = page.locator("#missing")
-    expect(note).to_contain_text("letter: length/accuracy.csv")
-    expect(note).to_contain_text(f"whatwhere length {small.parent / 'letter'}")
+    expect(page.locator("#missing")).to_contain_text("number: length")
+    expect(page.locator("#missing")).to_contain_text(f"whatwhere length {directory / 'number'}")
 
 
-def test_everything_can_be_reached_and_moved_by_keyboard(small: Path, visit: Open) -> None:
-    page = visit(small)
+def test_everything_can_be_reached_and_moved_by_keyboard(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction)
     reached, focused = [], ""
     for _ in range(400):
         page.keyboard.press("Tab")
@@ -246,17 +218,17 @@ def test_everything_can_be_reached_and_moved_by_keyboard(small: Path, visit: Ope
     page.locator("#step").focus()
     page.keyboard.press("Home")
     expect(page.locator("#step + output")).to_have_text("step 0")
-    page.locator(".headmap-frame[data-task=number] button[tabindex='0']").focus()
+    page.locator(".headmap-frame[data-model=number] button[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#head-facts")).to_contain_text("number task, layer 2, head 0")
+    expect(page.locator("#head-facts")).to_contain_text("number model, layer 2, head 0")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_system_and_the_button(small: Path, visit: Open, scheme: str) -> None:
-    page = visit(small, color_scheme=scheme)
+def test_colours_follow_the_system_and_the_button(reproduction: Path, visit: Open, scheme: str) -> None:
+    page = visit(reproduction, color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
     colours = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 27)"}
     other = "dark" if scheme == "light" else "light"
@@ -267,8 +239,8 @@ def test_colours_follow_the_system_and_the_button(small: Path, visit: Open, sche
     assert page.evaluate(ground) == colours["light"]
 
 
-def test_a_phone_need_not_scroll_sideways(small: Path, visit: Open) -> None:
-    page = visit(small, **PHONE)
+def test_a_phone_need_not_scroll_sideways(reproduction: Path, visit: Open) -> None:
+    page = visit(reproduction, **PHONE)
     for figure in ("accuracy-number", "heads-by-step-letter", "head-attention", "hops", "swap-positional"):
         drawn(page, figure)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
@@ -280,31 +252,26 @@ def test_a_phone_need_not_scroll_sideways(small: Path, visit: Open) -> None:
 
 
 def test_a_model_with_several_heads_has_a_cell_for_each(tmp_path: Path, visit: Open) -> None:
-    columns = ["step", "layer", "head", "positional", "symbolic", "entropy_share", "own", "tau", "inputs"]
-    heads = [(step, layer, head) for step in (0, 10, 100) for layer in range(3) for head in range(2)]
-    rows = [(*at, "" if at == (100, 2, 1) else 0.97, 0.02 + at[0] / 1000, 0.5, 0.1, 0.01, 8) for at in heads]
-    write_csv(tmp_path / "number" / "scores.csv", columns, rows)
+    write_dynamics(tmp_path / "number", "number", layers=3, heads=2)
     page = visit(write_page(tmp_path))
-    cells = page.locator(".headmap-frame[data-task=number] button")
+    cells = page.locator(".headmap-frame[data-model=number] button")
     expect(cells).to_have_count(6)
-    expect(cells.nth(5)).to_have_attribute("aria-label", re.compile("layer 2 head 1: undefined, positional .,"))
     cells.nth(4).click()
     expect(page.locator("#head-facts")).to_contain_text("layer 1, head 1")
     page.keyboard.press("ArrowUp")
     expect(page.locator("#head-facts")).to_contain_text("layer 1, head 0")
-    slide(page, "#step", 1)
-    expect(cells.nth(0)).to_have_attribute("data-kind", "positional")
+    slide(page, "#step", 0)
+    expect(cells.nth(5)).to_have_attribute("aria-label", re.compile("layer 2 head 1: undefined, positional .,"))
     drawn(page, "heads-by-step-number")
     expect(page.locator("[data-figure=heads-by-step-number] svg")).to_contain_text("2.1")
 
 
-@pytest.mark.slow
-def test_geometry_length_and_mechanism_are_those_of_the_tables(full: Path, visit: Open) -> None:
-    page, run = visit(full), full.parent / "number"
-    page.locator(".headmap-frame[data-task=number] button").nth(1).click()
+def test_geometry_length_and_mechanism_are_those_of_the_tables(reproduction: Path, visit: Open) -> None:
+    page, run = visit(reproduction), reproduction.parent / "number"
+    page.locator(".headmap-frame[data-model=number] button").nth(1).click()
     drawn(page, "head-frequencies")
     here = {"layer": "1", "head": "0"}
-    expected = [row for row in table(run / "geometry" / "frequency.csv") if here.items() <= row.items()]
+    expected = [row for row in table(run / "geometry" / "weights.csv") if here.items() <= row.items()]
     expected = [row for row in expected if row["measure"] == "variance"]
     rows = saved(page, "head-frequencies")
     assert len(rows) == 64
@@ -329,5 +296,37 @@ def test_geometry_length_and_mechanism_are_those_of_the_tables(full: Path, visit
     assert [text.split("\n")[1].split()[0] for text in dots.all_text_contents()] == [
         f"{float(row['accuracy']):.3f}" for row in third
     ]
-    page.locator(".headmap-frame[data-task=letter] button").nth(1).click()
+    page.locator(".headmap-frame[data-model=letter] button").nth(1).click()
     expect(page.locator("[data-figure=head-plane]")).to_contain_text("No plane of this head was measured")
+
+
+def test_a_study_alone_lets_heads_be_chosen_without_scores(tmp_path: Path, visit: Open) -> None:
+    write_geometry(tmp_path, "letter")
+    page = visit(write_page(tmp_path / "geometry"))
+    expect(page.locator("h1")).to_contain_text("Which rotary frequencies")
+    expect(page.locator("nav a")).to_have_text(["Heads", "About"])
+    page.locator(".headmap-frame button").nth(1).click()
+    expect(page.locator("#head-facts")).to_contain_text("letter model, layer 1, head 0")
+    drawn(page, "head-plane")
+    expect(page.locator("[data-figure=head-plane] svg").first).to_contain_text(HOSTILE)
+
+
+def test_a_sweep_is_compared_on_a_page(tmp_path: Path, visit: Open) -> None:
+    items = [
+        ("a", "number", "done", 0.5, 30.0),
+        ("b", "letter", "done", 1.0, None),
+        ("c", HOSTILE, "failed", None, None),
+    ]
+    names = ("item", "group", "status", "accuracy_hop1", "length_half")
+    rows = [dict(zip(names, item, strict=True)) for item in items]
+    file = tmp_path / "sweep.html"
+    data = {"heading": "rounds", "rows": rows, "varied": ["task"], "outcomes": ["accuracy_hop1", "length_half"]}
+    file.write_text(build("rounds: a sweep", ["sweep"], data), encoding="utf-8")
+    page = visit(file)
+    expect(page.locator("h1")).to_have_text("rounds")
+    expect(page.locator("#lead")).to_have_text("3 items, 2 done; varied: task.")
+    drawn(page, "accuracy")
+    assert [(row["item"], float(row["value"])) for row in saved(page, "accuracy")] == [("a", 0.5), ("b", 1.0)]
+    assert [float(row["value"]) for row in saved(page, "length_half")] == [30.0]
+    expect(page.locator("#items tbody tr")).to_have_count(3)
+    assert page.locator("img").count() == 0

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Page
+from page_browser import Open
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import score
+from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks import LetterTask, NumberTask, Task
 from whatwhere.tasks.functions import index, retrieval
 from whatwhere.theory import discrepancy as theory
+from whatwhere.trace.traceable import trace
 from whatwhere.zoo.load import load
-
-Open = Callable[..., Page]
 
 
 def sequences(task: Task, seed: int) -> np.ndarray:
@@ -37,14 +36,16 @@ def solved(task: Task, tokens: np.ndarray) -> str | None:
 
 
 @pytest.mark.parametrize("task", [NumberTask(), LetterTask()], ids=["number", "letter"])
-def test_the_oracle_and_the_ideal_functions_are_those_of_the_package(small: Path, visit: Open, task: Task) -> None:
+def test_the_oracle_and_the_ideal_functions_are_those_of_the_package(
+    reproduction: Path, visit: Open, task: Task
+) -> None:
     tokens = sequences(task, seed=1)
     function = index if isinstance(task, NumberTask) else retrieval
     applied = function(tokens, task.vocabulary)  # type: ignore[arg-type]
-    found = visit(small).evaluate(
+    found = visit(reproduction).evaluate(
         """([name, sequences]) => {
             const { follow, apply } = whatwhere.oracle;
-            const { task } = whatwhere.data.tasks[name];
+            const { task } = whatwhere.data.models[name];
             return sequences.map((tokens) => [follow(task, tokens).answer ?? null, apply(task, tokens)]);
         }""",
         [task.name, [task.decode(row).split() for row in tokens]],
@@ -56,15 +57,15 @@ def test_the_oracle_and_the_ideal_functions_are_those_of_the_package(small: Path
     assert [after for _, after in found] == [task.decode(row).split() for row in applied]
 
 
-def test_a_word_outside_the_vocabulary_is_no_token(small: Path, visit: Open) -> None:
-    found = visit(small).evaluate(
+def test_a_word_outside_the_vocabulary_is_no_token(reproduction: Path, visit: Open) -> None:
+    found = visit(reproduction).evaluate(
         """() => ["0", "17", "dq", "A", "", "constructor", "a1"].map(
-            (word) => whatwhere.oracle.read(whatwhere.data.tasks.number.task, word))"""
+            (word) => whatwhere.oracle.read(whatwhere.data.models.number.task, word))"""
     )
     assert found == [None] * 7
 
 
-def test_discrepancies_and_bounds_are_those_of_the_package(small: Path, visit: Open) -> None:
+def test_discrepancies_and_bounds_are_those_of_the_package(reproduction: Path, visit: Open) -> None:
     rng = np.random.default_rng(0)
     cases = [
         (int(n), float(theta), int(letters))
@@ -73,7 +74,7 @@ def test_discrepancies_and_bounds_are_those_of_the_package(small: Path, visit: O
         )
     ]
     cases += [(2, 0.866, 8), (17, 0.866, 8), (100, 0.0027, 8), (146, 0.0027, 8), (147, 0.0027, 8)]
-    found = visit(small).evaluate(
+    found = visit(reproduction).evaluate(
         """(cases) => cases.map(([n, theta, letters]) => {
             const forms = whatwhere.forms;
             return [forms.indexSmallest(n, theta).at(-1), forms.indexBound(n, theta),
@@ -93,29 +94,29 @@ def test_discrepancies_and_bounds_are_those_of_the_package(small: Path, visit: O
         assert (n <= end) == (exact > 0)
 
 
-def test_swaps_and_scores_are_those_of_the_package(small: Path, visit: Open) -> None:
+def test_swaps_and_scores_are_those_of_the_package(reproduction: Path, visit: Open) -> None:
     """From the rounded matrices on disk, hence the tolerance."""
-    page, tau = visit(small), 0.1
+    page, tau = visit(reproduction), 0.1
     for name in ("number", "letter"):
         model = load(name)
-        examples = page.evaluate("(name) => whatwhere.data.tasks[name].examples.map((one) => one.tokens)", name)
-        assert model.task
+        examples = page.evaluate("(name) => whatwhere.extra(name, 'mechanism').examples.map((one) => one.tokens)", name)
+        assert isinstance(model, GPTJ) and model.task
         tokens = np.stack([model.task.encode(" ".join(one)) for one in examples])
         with torch.no_grad():
-            trace = model.trace(tokens)
+            traced = trace(model, tokens)
         found = np.array(
             page.evaluate(
-                """([name, tau]) => whatwhere.data.tasks[name].examples.map((one) => one.content_by_position.map(
-                    (heads) => heads.map((M) => {
+                """([name, tau]) => whatwhere.extra(name, "mechanism").examples.map((one) =>
+                    one.content_by_position.map((heads) => heads.map((M) => {
                         const { positional, symbolic } = whatwhere.swaps.ofInput(M, tau);
                         return [positional, symbolic, ...whatwhere.swaps.attention(M)];
                     })))""",
                 [name, tau],
             )
         )  # [input, layer, head, 2 + key]
-        scores = score(trace, tau=tau)
+        scores = score(traced, tau=tau)
         assert scores.each_positional is not None and scores.each_symbolic is not None
         each = np.stack([scores.each_positional[..., 0], scores.each_symbolic[..., 0]], -1)  # [layer, input, head, 2]
         assert np.allclose(found[..., :2], np.moveaxis(each, 0, 1), atol=0.01)
-        attention = trace.attention()[..., 0, :].numpy()  # [layer, input, head, key]
+        attention = traced.attention()[..., 0, :].numpy()  # [layer, input, head, key]
         assert np.allclose(found[..., 2:], np.moveaxis(attention, 0, 1), atol=2e-3)
