@@ -51,8 +51,8 @@ def outcome_columns(table: pd.DataFrame) -> list[str]:
 def _is_outcome(table: pd.DataFrame, name: str) -> bool:
     from whatwhere.studies import STUDIES
 
-    numeric = table[name].dtype.kind in "fiu"
-    return name not in _FIXED and numeric and (name.startswith("accuracy") or name.partition("_")[0] in STUDIES)
+    measured = name.startswith(("accuracy", *(f"{study}_" for study in STUDIES)))
+    return measured and table[name].dtype.kind in "fiu"
 
 
 def with_groups(table: pd.DataFrame) -> pd.DataFrame:
