@@ -195,6 +195,8 @@ def test_a_study_that_contradicts_itself_is_refused():
         Study(name="my study", tables={}, **about)
     with pytest.raises(WhatwhereError, match="figure 'a' of study 'mine': no table 'b'"):
         Study(name="mine", tables={}, figures=(Figure("a", nothing, ("b",)),), **about)
+    with pytest.raises(WhatwhereError, match="the page of study 'mine': no table 'b'"):
+        Study(name="mine", tables={}, page_tables=("b",), **about)
 
 
 def test_results_of_another_study_are_refused(parrot: Study, tmp_path: Path):
