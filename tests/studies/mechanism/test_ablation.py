@@ -18,10 +18,8 @@ from whatwhere.studies.mechanism.ablation import (
     ablate_heads,
     groups_of,
     mcnemar,
-    read_heads,
-    write_heads,
 )
-from whatwhere.studies.mechanism.tables import Kind
+from whatwhere.studies.mechanism.tables import Kind, read_heads, write_heads
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.traceable import run

@@ -22,7 +22,7 @@ from torch import Tensor
 from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
 from whatwhere.studies.mechanism.observation import AT_ONCE
-from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Kind
+from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Head, Kind, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 
@@ -30,8 +30,6 @@ LOSS = 0.05
 """A head is needed if more of a hop class's accuracy is lost without it, ..."""
 ALPHA = 0.001
 """... by a test at this level: 0.05 divided by the 48 tests of the paper's models (12 heads, 4 hop classes)."""
-Head = tuple[int, int]
-"""A layer and a head of it."""
 
 
 class MeanAblation:
@@ -179,16 +177,6 @@ def classes(batch: Batch) -> Iterator[tuple[int, Bool[np.ndarray, "n"]]]:
     """The hop classes of a batch, and which inputs belong to each."""
     for hops in np.unique(batch.hops):
         yield int(hops), batch.hops == hops
-
-
-def write_heads(heads: Collection[Head]) -> str:
-    """``2.0 3.0`` for the head 0 of the layers 2 and 3."""
-    return " ".join(f"{layer}.{head}" for layer, head in sorted(heads))
-
-
-def read_heads(text: str) -> list[Head]:
-    """The inverse of :func:`write_heads`."""
-    return [(int(layer), int(head)) for layer, _, head in (name.partition(".") for name in text.split())]
 
 
 def mcnemar(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> float:

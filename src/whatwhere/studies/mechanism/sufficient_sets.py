@@ -18,8 +18,8 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 
 from whatwhere.heads.estimate import share
-from whatwhere.studies.mechanism.ablation import Head, MeanAblation, answered, write_heads
-from whatwhere.studies.mechanism.tables import Elimination, SufficientSet
+from whatwhere.studies.mechanism.ablation import MeanAblation, answered
+from whatwhere.studies.mechanism.tables import Elimination, Head, SufficientSet, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 

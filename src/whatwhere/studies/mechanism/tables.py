@@ -6,11 +6,15 @@ h - r hops from the answer, its *distance*. Layers and heads count from 0. A lay
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
+
+Head = tuple[int, int]
+"""A layer and a head of it."""
 
 
 @dataclass(frozen=True)
@@ -306,3 +310,13 @@ class Chain:
     accuracy: Estimate
     guess: float
     """The accuracy of guessing among the target tokens that look like the answer; 1 if nothing hides it."""
+
+
+def write_heads(heads: Collection[Head]) -> str:
+    """``2.0 3.0`` for the head 0 of the layers 2 and 3."""
+    return " ".join(f"{layer}.{head}" for layer, head in sorted(heads))
+
+
+def read_heads(text: str) -> list[Head]:
+    """The inverse of :func:`write_heads`."""
+    return [(int(layer), int(head)) for layer, _, head in (name.partition(".") for name in text.split())]
