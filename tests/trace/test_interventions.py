@@ -18,7 +18,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.theory.index_head import index_head
 from whatwhere.trace import forward
-from whatwhere.trace.forward import Changes, LayerwiseModel
+from whatwhere.trace.forward import Changes, Traceable
 from whatwhere.trace.interventions import (
     Ablate,
     ClosePlanes,
@@ -235,7 +235,7 @@ def test_changes_that_the_tables_of_the_compiled_path_hold_are_those_of_the_plai
     changes = [ClosePlanes((1, 3), layers=(0, 2)), ScaleAngles((0.5, 2.0, 0.0), layers=(1,)), ScaleLogits(1.5)]
     some = [ClosePlanes((1, 4)), ScaleAngles(0.3), ScaleLogits(1.5)]
     for model, given in ((ours, changes[:2]), (whole, some), (ours, changes)):
-        plain = LayerwiseModel.run(OwnModel(model), IDS, interventions=given)
+        plain = Traceable.run(OwnModel(model), IDS, interventions=given)
         torch.testing.assert_close(run(model, IDS, interventions=given), plain, rtol=0, atol=1e-5)
         assert float((plain - model(IDS)).abs().max()) > 1e-3
 

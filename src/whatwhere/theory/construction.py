@@ -22,7 +22,7 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import Rotation
 from whatwhere.theory.arguments import check_angle, check_beta
-from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.layer import LayerTrace, Tokens
 from whatwhere.trace.own import plain_ids
 
@@ -37,7 +37,7 @@ CHUNK = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Construction(LayerwiseModel):
+class Construction(Traceable):
     """The weights, named as in the paper; see :func:`index_head` and :func:`retrieval_head` for the two of Theorem 1.
 
     Args:
@@ -87,11 +87,11 @@ class Construction(LayerwiseModel):
         return self.embedding @ self.value.T @ self.unembedding.T
 
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
-        """See :class:`~whatwhere.trace.forward.LayerwiseModel`."""
+        """See :class:`~whatwhere.trace.forward.Traceable`."""
         return Inputs.whole(self._ids(plain_ids(tokens, self.name)))
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
-        """See :class:`~whatwhere.trace.forward.LayerwiseModel`; what the head writes is in output logits."""
+        """See :class:`~whatwhere.trace.forward.Traceable`; what the head writes is in output logits."""
         ids = inputs.ids
         values = self.copied[ids][:, None]  # [batch, head, key, vocab]
         edit = visit(AttentionCall(0, partial(self._read, ids), lambda: values)) if 0 in layers else None

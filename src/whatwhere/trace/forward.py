@@ -1,13 +1,14 @@
 """Models that run layer by layer and let attention be read and changed on the way.
 
 A kind of model brings two things: how it takes its inputs, and a forward pass that stops at each attention layer
-(:meth:`LayerwiseModel.forward`). From these follow the stream of traces, the run, and both with interventions. Memory
+(:meth:`Traceable.forward`). From these follow the stream of traces, the run, and both with interventions. Memory
 is bounded by one layer: its trace is reduced and dropped before the next one runs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -91,8 +92,8 @@ Visit = Callable[[AttentionCall], Edit | None]
 """Looks at a layer, and may return a change of what its heads write."""
 
 
-class LayerwiseModel(ABC):
-    """A model that can be traced and run with interventions; see :class:`whatwhere.trace.traceable.Traceable`."""
+class Traceable(ABC):
+    """A model that says what its attention layers did, and that runs with interventions."""
 
     name: str
     depth: int
@@ -218,7 +219,7 @@ class LayerwiseModel(ABC):
 class Changes:
     """Interventions made ready for one model and one batch of inputs."""
 
-    def __init__(self, model: LayerwiseModel, inputs: Inputs, interventions: Sequence[object]) -> None:
+    def __init__(self, model: Traceable, inputs: Inputs, interventions: Sequence[object]) -> None:
         checked: list[Intervention] = []
         for change in interventions:
             if not isinstance(change, Intervention):
@@ -269,21 +270,21 @@ class Changes:
 
 
 def _replacements(
-    model: LayerwiseModel, inputs: Inputs, interventions: Sequence[Intervention]
+    model: Traceable, inputs: Inputs, interventions: Sequence[Intervention]
 ) -> dict[int, dict[int, Tensor]]:
     """By layer and head, what is written instead: ``[batch, seq, d_value]``, or what broadcasts to it."""
-    found: dict[int, dict[int, Tensor]] = {}
+    found: dict[int, dict[int, Tensor]] = defaultdict(dict)
     averaged = [change for change in interventions if isinstance(change, Ablate) and change.to == "mean"]
     patches = [change for change in interventions if isinstance(change, Patch)]
     for change in interventions:
         if isinstance(change, Ablate) and change.to == "zero":
-            found.setdefault(change.layer, {})[change.head] = torch.zeros(())
+            found[change.layer][change.head] = torch.zeros(())
     if averaged:
         kept = model.record(inputs, {change.layer for change in averaged})
         for change in averaged:
             weights = inputs.real[..., None].to(kept[change.layer].dtype)  # [batch, seq, 1]
             total = (kept[change.layer][:, :, change.head] * weights).sum(0)
-            found.setdefault(change.layer, {})[change.head] = total / weights.sum(0).clamp(min=1)
+            found[change.layer][change.head] = total / weights.sum(0).clamp(min=1)
     for source in {id(patch.tokens): patch.tokens for patch in patches}.values():
         others = model.inputs(source)
         if others.ids.shape != inputs.ids.shape:
@@ -294,5 +295,5 @@ def _replacements(
         given = [patch for patch in patches if patch.tokens is source]
         kept = model.record(others, {patch.layer for patch in given})
         for patch in given:
-            found.setdefault(patch.layer, {})[patch.head] = kept[patch.layer][:, :, patch.head]
+            found[patch.layer][patch.head] = kept[patch.layer][:, :, patch.head]
     return found

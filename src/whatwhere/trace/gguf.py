@@ -46,7 +46,6 @@ def converted(path: Path) -> Path:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too
             if not directory.is_dir():
-                _check_size(path)
                 _convert(path.resolve(), directory)
     except OSError as error:
         raise WhatwhereError(
@@ -70,18 +69,9 @@ def _convert(path: Path, directory: Path) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _check_size(path: Path) -> None:
-    """Refuses a file whose weights would not fit once they are single-precision numbers."""
-    from gguf import GGUFReader
-
-    try:
-        weights = sum(int(tensor.n_elements) for tensor in GGUFReader(path).tensors)
-    except Exception as error:  # a damaged file fails in many ways
-        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
-    memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
-
-
 def _read(path: Path) -> tuple[Any, Any]:
+    """Model and tokenizer; refuses first what would not fit once its weights are single-precision numbers."""
+    from gguf import GGUFReader
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
@@ -89,21 +79,17 @@ def _read(path: Path) -> tuple[Any, Any]:
     logging.disable_progress_bar()
     place = str(path.parent)
     try:
+        file = GGUFReader(path)
+        weights = sum(int(tensor.n_elements) for tensor in file.tensors)
+        memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
         model = load_weights(str(path), place, gguf_file=path.name)
         tokenizer = AutoTokenizer.from_pretrained(place, gguf_file=path.name, trust_remote_code=False)
-        return model, with_first_token(tokenizer) if _begins_with_first_token(path) else tokenizer
+        first = file.fields.get("tokenizer.ggml.add_bos_token")
+        return model, with_first_token(tokenizer) if first is not None and first.contents() else tokenizer
     except WhatwhereError:
         raise
     except Exception as error:  # a damaged file fails in many ways
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
-
-
-def _begins_with_first_token(path: Path) -> bool:
-    """Whether the file says that the model expects its first token before every text."""
-    from gguf import GGUFReader
-
-    field = GGUFReader(path).fields.get("tokenizer.ggml.add_bos_token")
-    return field is not None and bool(field.contents())
 
 
 def with_first_token(tokenizer: Any) -> Any:

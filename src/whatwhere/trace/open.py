@@ -12,17 +12,14 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.trace.gguf import converted, is_gguf
-from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
+from whatwhere.trace.rotary import RotaryModel, check_family
 from whatwhere.trace.weights import load_weights
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
 
 ROOM = 1.2
 """Memory that a model takes while it loads, against the size of its weights."""
@@ -50,7 +47,7 @@ def load_rotary(source: str) -> RotaryModel:
     logging.disable_progress_bar()
     with _explained(source):
         config: Any = AutoConfig.from_pretrained(place, trust_remote_code=False)
-    _check_family(source, config)
+    check_family(source, config.model_type)
     _check_size(source, config)
     with _explained(source):
         model = load_weights(source, place, dtype="auto").eval().requires_grad_(False)
@@ -124,14 +121,6 @@ def _explained(source: str) -> Iterator[None]:
         else:
             reason = _first_line(error)
         raise WhatwhereError(f"the model {source} cannot be loaded: {reason}.") from error
-
-
-def _check_family(source: str, config: PreTrainedConfig) -> None:
-    instead = NOT_ROTARY.get(config.model_type)
-    if instead is not None:
-        raise WhatwhereError(
-            f"{source} ({config.model_type}) cannot be read: it has no rotary positions, but {instead}."
-        )
 
 
 def _check_size(source: str, config: Any) -> None:

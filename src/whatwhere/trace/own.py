@@ -16,12 +16,12 @@ from torch.nn import functional
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ, Block
-from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
 from whatwhere.trace.layer import LayerTrace, Tokens
 
 
-class OwnModel(LayerwiseModel):
+class OwnModel(Traceable):
     """Reads a GPT-J of ours; the model itself is not touched.
 
     Args:
@@ -38,7 +38,7 @@ class OwnModel(LayerwiseModel):
     def run(
         self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
     ) -> Float[Tensor, "batch seq vocab"]:
-        """See :class:`LayerwiseModel`."""
+        """See :class:`Traceable`."""
         if not interventions or not all(self._fits_tables(change) for change in interventions):
             return super().run(tokens, interventions=interventions)
         for change in interventions:
@@ -68,11 +68,11 @@ class OwnModel(LayerwiseModel):
         return turns * gate.to(turns) * self.model.gates[index], turns
 
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
-        """See :class:`LayerwiseModel`; there is no padding here."""
+        """See :class:`Traceable`; there is no padding here."""
         return Inputs.whole(self.model.check_tokens(plain_ids(tokens, self.name)))
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
-        """See :class:`LayerwiseModel`."""
+        """See :class:`Traceable`."""
         seq = inputs.ids.shape[1]
         x = self.model.embedding(inputs.ids)  # [batch, seq, d_model]
         for index, block in enumerate(self.model.layers()):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.trace.attention import Seen, layer_trace
-from whatwhere.trace.forward import AttentionCall, Inputs, LayerwiseModel, Visit
+from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.interface import Watch
 from whatwhere.trace.layer import LayerTrace, Tokens
 from whatwhere.trace.rotation import Planes
@@ -25,20 +25,25 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NOT_ROTARY = {
-    "gpt2": "adds learned position vectors to its input",
-    "gpt_neo": "adds learned position vectors to its input",
-    "gpt_bigcode": "adds learned position vectors to its input",
-    "opt": "adds learned position vectors to its input",
-    "bert": "adds learned position vectors to its input",
-    "roberta": "adds learned position vectors to its input",
-    "bloom": "weakens attention with distance (ALiBi)",
-    "mpt": "weakens attention with distance (ALiBi)",
+    **dict.fromkeys(
+        ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bert", "roberta"), "adds learned position vectors to its input"
+    ),
+    **dict.fromkeys(("bloom", "mpt"), "weakens attention with distance (ALiBi)"),
     "t5": "adds a learned bias for each distance",
 }
 """Families without rotary positions, and what they have instead."""
 
 
-class RotaryModel(LayerwiseModel):
+def check_family(name: str, family: str) -> None:
+    """Refuses a model of a family that is known to have no rotary positions."""
+    if family in NOT_ROTARY:
+        raise WhatwhereError(
+            f"{name} ({family}) cannot be read: it has no rotary positions, but {NOT_ROTARY[family]}. "
+            "Positional and symbolic scores are defined for models with rotary positions."
+        )
+
+
+class RotaryModel(Traceable):
     """A transformers model with rotary positions.
 
     Args:
@@ -59,16 +64,11 @@ class RotaryModel(LayerwiseModel):
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
         self.errors: dict[int, float] = {}
         """The largest difference of each layer's rebuilt output from its own, in the last pass."""
-        instead = NOT_ROTARY.get(model.config.model_type)
-        if instead is not None:
-            raise WhatwhereError(
-                f"{self.name} cannot be read: it has no rotary positions, but {instead}. "
-                "Positional and symbolic scores are defined for models with rotary positions."
-            )
+        check_family(self.name, model.config.model_type)
         self._planes: dict[Any, Planes] = {}
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
-        """See :class:`LayerwiseModel`. Each layer that is read is verified against its own output."""
+        """See :class:`Traceable`. Each layer that is read is verified against its own output."""
         self.errors = {}
 
         def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], Seen]) -> Tensor:
@@ -96,7 +96,7 @@ class RotaryModel(LayerwiseModel):
         return found.logits
 
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
-        """See :class:`LayerwiseModel`; a tokenizer's output brings its attention mask, 0 at padding."""
+        """See :class:`Traceable`; a tokenizer's output brings its attention mask, 0 at padding."""
         mask = None
         if isinstance(tokens, Mapping):
             tokens, mask = tokens["input_ids"], tokens.get("attention_mask")

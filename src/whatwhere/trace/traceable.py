@@ -1,54 +1,26 @@
-"""One protocol for every model whose attention can be read: ``whatwhere.trace`` and ``whatwhere.run``.
+"""One face for every model whose attention can be read: ``whatwhere.trace`` and ``whatwhere.run``.
 
 Our GPT-J, the hand-built heads of :mod:`whatwhere.theory`, loaded transformers models and TransformerLens' bridges all
-become :class:`Traceable`, so each analysis and each intervention is written once.
+become :class:`whatwhere.trace.forward.Traceable`, so each analysis and each intervention is written once.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
+from whatwhere.trace.forward import Traceable as Traceable
 from whatwhere.trace.interventions import Ablate, Head, Intervention
-from whatwhere.trace.layer import LayerTrace, Tokens, Trace
+from whatwhere.trace.layer import Tokens, Trace
 from whatwhere.trace.lens import is_bridge, unbridged
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import RotaryModel
-
-T = TypeVar("T")
-
-
-@runtime_checkable
-class Traceable(Protocol):
-    """A model that says what its attention layers did, and that runs with interventions."""
-
-    name: str
-    depth: int
-    heads: int
-
-    def stream(
-        self,
-        tokens: Tokens | Mapping[str, Any],
-        reduce: Callable[[LayerTrace], T],
-        *,
-        layers: Sequence[int] | None = None,
-        queries: Sequence[int] | None = None,
-        interventions: Sequence[Intervention] = (),
-    ) -> list[T]:
-        """See :meth:`whatwhere.trace.forward.LayerwiseModel.stream`."""
-        ...
-
-    def run(
-        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
-    ) -> Float[Tensor, "batch seq vocab"]:
-        """See :meth:`whatwhere.trace.forward.LayerwiseModel.run`."""
-        ...
 
 
 def traceable(model: object) -> Traceable:
@@ -100,10 +72,7 @@ def trace(
     if attention_mask is not None:
         ids = tokens["input_ids"] if isinstance(tokens, Mapping) else tokens
         tokens = {"input_ids": ids, "attention_mask": attention_mask}
-    kept = traceable(model).stream(
-        tokens, lambda layer: layer, layers=layers, queries=queries, interventions=interventions
-    )
-    return Trace(tuple(kept))
+    return traceable(model).trace(tokens, layers=layers, queries=queries, interventions=interventions)
 
 
 def run(
