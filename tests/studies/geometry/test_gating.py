@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from whatwhere.studies.geometry.bands import band_of, bands, sliding_bands
-from whatwhere.studies.geometry.gating import Closing, closings, gated_accuracy
+from whatwhere.studies.geometry.gating import Closing, band_of, bands, closings, gated_accuracy, sliding_bands
 from whatwhere.tasks import NumberTask
 
 

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.geometry.tables import (
-    FrequencyId,
-    GatedAccuracy,
-    GeometrySettings,
-    KeyAlignment,
-    LetterMatching,
-    PlaneVector,
-    PlaneWeight,
-    QueryTurn,
-)
+from whatwhere.studies.geometry import tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -22,10 +13,11 @@ GEOMETRY = Study(
     question="Which rotary frequencies do the heads use, and what do keys and queries look like there?",
     paper="Sections 3.4 and 3.5, Figure 4, table and figure of frequencies",
     subject=TRAINED,
-    settings=GeometrySettings,
+    settings=tables.GeometrySettings,
     tables={
-        "weights": PlaneWeight, "ids": FrequencyId, "keys": KeyAlignment, "queries": QueryTurn,
-        "matching": LetterMatching, "vectors": PlaneVector, "gating": GatedAccuracy,
+        "weights": tables.PlaneWeight, "ids": tables.FrequencyId, "keys": tables.KeyAlignment,
+        "queries": tables.QueryTurn, "matching": tables.LetterMatching, "vectors": tables.PlaneVector,
+        "gating": tables.GatedAccuracy,
     },
     measure=f"{_HERE}.measure:measure",
     summary=f"{_HERE}.summary:summary",

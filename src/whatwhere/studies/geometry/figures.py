@@ -10,7 +10,7 @@ import numpy as np
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.model.rope import rope_frequencies
-from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, FrequencyId, GatedAccuracy, PlaneWeight
+from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, FrequencyId, GatedAccuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
 
@@ -26,13 +26,12 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    weights = [row for row in one.rows("weights", PlaneWeight) if row.measure == VARIANCE]
-    table, task = _variance_ids(one), _task(one)
-    heads = [(row.layer, row.head) for row in table]
-    planes = max(row.plane for row in weights)
-    shares = np.full((len(heads), planes), np.nan)
-    for row in weights:
-        shares[heads.index((row.layer, row.head)), row.plane - 1] = max(row.weight.value, 0.0)
+    weights = one.frame("weights").query("measure == @VARIANCE")
+    shares = (
+        weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
+    )  # [head, plane]
+    table, task = _variance_ids(one), task_of(one)
+    heads, planes = [(row.layer, row.head) for row in table], shares.shape[1]
     figure, axes = pyplot.subplots(figsize=(8.5, 1.6 + 0.24 * len(heads)))
     extent = (0.5, planes + 0.5, len(heads) - 0.5, -0.5)
     image = axes.imshow(np.sqrt(shares), aspect="auto", cmap="Greys", extent=extent, vmin=0)
@@ -44,10 +43,8 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     )  # fmt: skip
     quoted = [(row.paper_id, at) for at, row in enumerate(table) if row.paper_id is not None]
     if quoted:
-        axes.plot(
-            *zip(*quoted, strict=True), "D", markerfacecolor="none", markeredgecolor="#0072b2", markeredgewidth=1.5,
-            label="the paper's",
-        )  # fmt: skip
+        look = {"markerfacecolor": "none", "markeredgecolor": "#0072b2", "markeredgewidth": 1.5}
+        axes.plot(*zip(*quoted, strict=True), "D", label="the paper's", **look)
     axes.grid(False)
     axes.set_yticks(rows, [f"{layer}" if head == 0 else f"{layer}.{head}" for layer, head in heads])
     axes.set(ylabel="layer", xlabel="frequency ID (1 fastest)")
@@ -65,7 +62,7 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    rows, task = one.rows("gating", GatedAccuracy), _task(one)
+    rows, task = one.rows("gating", GatedAccuracy), task_of(one)
     sliding = [row for row in rows if row.kind == SLIDING]
     named = [row for row in rows if row.kind != SLIDING and row.hop is None]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 4.2), width_ratios=(1.2, 1))
@@ -82,10 +79,9 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
     left.set_title(f"{task} task: a sliding band closed ({rows[0].accuracy.n} inputs per class)")
     left.legend()
     places, shares = np.arange(len(named)), [row.accuracy for row in named]
-    right.barh(places, [share.value for share in shares], color=TASK[task], alpha=0.75)
-    right.errorbar(
-        [share.value for share in shares], places, xerr=_ends(shares), fmt="none", ecolor=NEUTRAL, elinewidth=1
-    )
+    values = [share.value for share in shares]
+    right.barh(places, values, color=TASK[task], alpha=0.75)
+    right.errorbar(values, places, xerr=_ends(shares), fmt="none", ecolor=NEUTRAL, elinewidth=1)
     right.set_yticks(places, [row.variation.replace(" in ", ", layers ") for row in named])
     right.invert_yaxis()
     right.set(xlim=(0, 1.03), xlabel="accuracy, mean over hops (95 %)")
@@ -104,7 +100,8 @@ def draw_angles(results: Mapping[str, Results]) -> Figure:
         for layer in sorted({layer for rows in tables.values() for layer in rows})
     ]
     columns = ("mean ID (95 %)", "frequency", "paper: ID (freq.)")
-    heads = ["layer", *(f"{_plain(name)}\n{column}" for name in tables for column in columns)]
+    names = [name.replace("$", r"\$") for name in tables]  # a dollar sign would start a formula
+    heads = ["layer", *(f"{name}\n{column}" for name in names for column in columns)]
     figure, axes = pyplot.subplots(figsize=(0.8 + 3.9 * len(tables), 0.9 + 0.2 * len(lines)))
     axes.set_axis_off()
     axes.set_title("Weighted frequency IDs by layer (share of the logits' variance; 1 is fastest)", fontsize=9)
@@ -120,11 +117,6 @@ def draw_angles(results: Mapping[str, Results]) -> Figure:
     return figure
 
 
-def _plain(name: str) -> str:
-    """A name in a figure; a dollar sign would start a formula."""
-    return name.replace("$", r"\$")
-
-
 def _angle_cells(row: FrequencyId | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
@@ -137,7 +129,8 @@ def _variance_ids(results: Results) -> list[FrequencyId]:
     return [row for row in results.rows("ids", FrequencyId) if row.measure == VARIANCE]
 
 
-def _task(results: Results) -> str:
+def task_of(results: Results) -> str:
+    """The name of the task that the model was trained on."""
     return str(results.inputs["task"]["name"])
 
 

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import answers
-from whatwhere.studies.geometry.bands import bands, sliding_bands
 from whatwhere.studies.geometry.tables import ALONE, AS_TRAINED, CLOSED, SLIDING, GatedAccuracy
 from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.interventions import ClosePlanes
+
+BANDS = ("fast", "middle", "slow")
+FAST, SLOW = 1.0, 0.05
+"""Turns within the training length from which a plane is fast, and below which it is slow: a fast one has the same
+angle at two distances, a slow one turns by less than 18 degrees and hardly tells positions apart."""
+
+
+def band_of(frequencies: Iterable[float], length: int) -> list[str]:
+    """The band of each plane: fast, middle or slow across an input of this length."""
+    turns = (frequency * length / (2 * math.pi) for frequency in frequencies)
+    return ["fast" if turn >= FAST else "slow" if turn < SLOW else "middle" for turn in turns]
+
+
+def bands(model: GPTJ, length: int) -> dict[str, tuple[int, ...]]:
+    """The IDs of the fast, middle and slow planes; a band without planes is left out."""
+    named = band_of(model.rotation.frequencies.tolist(), length)
+    found = {band: tuple(i + 1 for i, name in enumerate(named) if name == band) for band in BANDS}
+    return {band: planes for band, planes in found.items() if planes}
+
+
+def sliding_bands(planes: int, width: int = 8, stride: int = 4) -> list[tuple[int, ...]]:
+    """Bands of neighbouring IDs from the fastest to the slowest, half overlapping by default."""
+    starts = range(1, max(planes - width, 0) + 2, stride)
+    return [tuple(range(start, min(start + width, planes + 1))) for start in starts]
 
 
 @dataclass(frozen=True)
@@ -43,7 +68,7 @@ def closings(model: GPTJ, trained: int) -> list[Closing]:
         if len(ids) < planes
     ]
     sliding = [Closing(f"{ids[0]}-{ids[-1]} closed", SLIDING, ids) for ids in sliding_bands(planes)]
-    thirds = [tuple(int(layer) for layer in third) for third in np.array_split(np.arange(depth), 3) if len(third)]
+    thirds = [tuple(third.tolist()) for third in np.array_split(np.arange(depth), 3) if len(third)]
     by_third = [
         replace(closing, name=f"{closing.name} in {third[0]}-{third[-1]}", layers=third)
         for third in thirds

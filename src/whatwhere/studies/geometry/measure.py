@@ -10,28 +10,19 @@ import math
 import numpy as np
 import torch
 
-from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.estimate import UNDEFINED, Estimate
 from whatwhere.heads.frequency import MEASURES, FrequencyUse, frequency_use
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.geometry import tables
 from whatwhere.studies.geometry.gating import closings, gated_accuracy
 from whatwhere.studies.geometry.planes import Plane
-from whatwhere.studies.geometry.tables import (
-    PAPER_IDS,
-    PAPER_PLANES,
-    VARIANCE,
-    FrequencyId,
-    GatedAccuracy,
-    GeometrySettings,
-    PlaneWeight,
-)
+from whatwhere.studies.geometry.tables import FrequencyId, GatedAccuracy, GeometrySettings, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.traceable import traceable
-
-UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
 
 
 def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress: Progress) -> None:
@@ -76,17 +67,13 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, tol
             more, heads = _tables(use, task, results.settings.seed)
             weights.extend(more)
             ids.extend(heads)
-            if name == VARIANCE:
-                planes.extend(
-                    Plane(task, layer, batch.tokens, row.head, row.dominant)
-                    for row in heads
-                    if row.dominant is not None
-                )
+            if name == tables.VARIANCE:
+                clear = [(row.head, row.dominant) for row in heads if row.dominant is not None]
+                planes.extend(Plane(task, layer, batch.tokens, head, plane) for head, plane in clear)
 
     traceable(model).stream(batch.tokens, look, queries=range(task.target, task.length))
-    order = {name: index for index, name in enumerate(MEASURES)}
-    results.write("weights", sorted(weights, key=lambda row: order[row.measure]))
-    results.write("ids", sorted(ids, key=lambda row: order[row.measure]))
+    results.write("weights", sorted(weights, key=lambda row: MEASURES.index(row.measure)))
+    results.write("ids", sorted(ids, key=lambda row: MEASURES.index(row.measure)))
     results.write("keys", [row for plane in planes for row in plane.alignments()])
     results.write("queries", [row for plane in planes for row in plane.turns()])
     results.write("matching", [row for plane in planes for row in plane.matchings()])
@@ -97,29 +84,19 @@ def _tables(use: FrequencyUse, task: Task, seed: int) -> tuple[list[PlaneWeight]
     """The rows of one layer under one measure."""
     ends, (means,), (mean_ids,), (dominant,) = use.intervals(seed), use.weights, use.weighted_id, use.dominant
     (layer,), inputs = use.layers, use.each.shape[1]
-    paper = PAPER_IDS.get(task.name, ()) if len(use.frequencies) == PAPER_PLANES else ()
+    paper = tables.PAPER_IDS.get(task.name, ()) if len(use.frequencies) == tables.PAPER_PLANES else ()
     weights: list[PlaneWeight] = []
     ids: list[FrequencyId] = []
     for head in range(len(means)):
         undefined = int(use.undefined[0, head])
         known = inputs - undefined
-        each = [
-            Estimate(*(float(x[head, plane]) for x in (means, ends.weights_low[0], ends.weights_high[0])), n=known)
-            for plane in range(means.shape[1])
-        ]
-        weights += [
-            PlaneWeight(use.measure, layer, head, plane + 1, float(use.frequencies[plane]), weight)
-            for plane, weight in enumerate(each)
-        ]
+        columns = zip(means[head], ends.weights_low[0, head], ends.weights_high[0, head], strict=True)
+        each = [Estimate(float(value), float(low), float(high), known) for value, low, high in columns]
+        with_frequencies = enumerate(zip(use.frequencies, each, strict=True), start=1)
+        weights += [PlaneWeight(use.measure, layer, head, k, float(g), weight) for k, (g, weight) in with_frequencies]
         mean_id = Estimate(float(mean_ids[head]), float(ends.id_low[0, head]), float(ends.id_high[0, head]), known)
-        defined = not np.isnan(mean_id.value)
+        frequency = math.nan if math.isnan(mean_id.value) else float(use.frequencies[round(mean_id.value) - 1])
         top = None if np.isnan(dominant[head]) else int(dominant[head])
-        ids.append(
-            FrequencyId(
-                use.measure, layer, head, mean_id,
-                float(use.frequencies[round(mean_id.value) - 1]) if defined else math.nan,
-                top, UNKNOWN if top is None else each[top - 1],
-                paper[layer] if layer < len(paper) else None, undefined,
-            )
-        )  # fmt: skip
+        share, quoted = UNDEFINED if top is None else each[top - 1], paper[layer] if layer < len(paper) else None
+        ids.append(FrequencyId(use.measure, layer, head, mean_id, frequency, top, share, quoted, undefined))
     return weights, ids

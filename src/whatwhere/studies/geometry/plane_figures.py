@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whatwhere.studies.geometry.tables import (
-    VARIANCE,
-    LetterMatching,
-    PlaneVector,
-    PlaneWeight,
-    QueryTurn,
-    clearest_turns,
-)
+from whatwhere.studies.geometry import tables
+from whatwhere.studies.geometry.figures import task_of
+from whatwhere.studies.geometry.tables import VARIANCE, LetterMatching, PlaneVector, PlaneWeight, QueryTurn
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import PALE, TASK
 
@@ -37,7 +32,7 @@ def draw_planes(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    task = str(one.inputs["task"]["name"])
+    task = task_of(one)
     vectors = one.rows("vectors", PlaneVector)
     weights = [row for row in one.rows("weights", PlaneWeight) if row.measure == VARIANCE]
     chosen = _pictured(one.rows("queries", QueryTurn), one.rows("matching", LetterMatching))
@@ -67,7 +62,7 @@ def draw_planes(results: Mapping[str, Results]) -> Figure:
 
 def _pictured(turns: Sequence[QueryTurn], matches: Sequence[LetterMatching]) -> list[tuple[int, int, int, str]]:
     """The layers whose geometry is clearest: layer, head, plane and a caption."""
-    clearest = sorted(clearest_turns(turns), key=lambda row: -row.agreement * row.r2)[:PICTURED]
+    clearest = sorted(tables.clearest_turns(turns), key=lambda row: -row.agreement * row.r2)[:PICTURED]
     matching = sorted(matches, key=lambda row: -row.matching.value)[:PICTURED]
     found = [
         (r.layer, r.head, r.plane, f"integers {r.integers}: slope {r.slope.value:.2f} (theory {r.predicted:.2f})")
@@ -112,9 +107,7 @@ def _trained(axes: Axes, task: str, rows: Sequence[PlaneVector]) -> None:
                 place = x + 0.12 * x / size, y + 0.12 * y / size
                 axes.text(*place, row.name, color=TASK[task], ha="center", va="center", fontsize=7)
             else:
-                pointer = row.name.isdigit()
-                axes.plot(
-                    x, y, "^" if pointer else "s", color="#1f3b73" if pointer else "black", markersize=4, alpha=0.6
-                )
+                mark, colour = ("^", "#1f3b73") if row.name.isdigit() else ("s", "black")
+                axes.plot(x, y, mark, color=colour, markersize=4, alpha=0.6)
                 if task == "letter" and len(here) > 1:
                     axes.annotate(row.name, (x, y), (3, 3), textcoords="offset points", fontsize=7)

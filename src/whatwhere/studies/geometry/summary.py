@@ -8,17 +8,8 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from whatwhere.heads.frequency import MEASURES
-from whatwhere.studies.geometry.tables import (
-    ALONE,
-    SLIDING,
-    VARIANCE,
-    FrequencyId,
-    GatedAccuracy,
-    KeyAlignment,
-    LetterMatching,
-    QueryTurn,
-    clearest_turns,
-)
+from whatwhere.studies.geometry import tables
+from whatwhere.studies.geometry.tables import SLIDING, VARIANCE, FrequencyId, GatedAccuracy, KeyAlignment
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 
@@ -40,7 +31,7 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
         ids = row.weighted_id
         made.add_row(
             str(row.layer), str(row.head), f"{ids.value:.0f}", f"{ids.low:.1f}-{ids.high:.1f}",
-            f"{row.frequency:.4f}", _or_blank(row.paper_id), _or_blank(row.dominant),
+            f"{row.frequency:.4f}", str(row.paper_id or ""), str(row.dominant or ""),
             f"{row.dominant_weight.value:.2f}", f"{norm.weighted_id.value:.0f}", f"{margin.weighted_id.value:.0f}",
         )  # fmt: skip
     note = (
@@ -50,14 +41,10 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
     return [made, remark(note)]
 
 
-def _or_blank(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
 def _planes(results: Results) -> list[RenderableType]:
     keys = {(row.layer, row.head, row.keys): row.alignment for row in results.rows("keys", KeyAlignment)}
     blocks: list[RenderableType] = []
-    turns = clearest_turns(results.rows("queries", QueryTurn))
+    turns = tables.clearest_turns(results.rows("queries", tables.QueryTurn))
     if turns:
         made = table(
             "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at",
@@ -76,22 +63,14 @@ def _planes(results: Results) -> list[RenderableType]:
             "that agrees best; the table queries has all."
         )
         blocks += [made, remark(note)]
-    matching = results.rows("matching", LetterMatching)
+    matching = results.rows("matching", tables.LetterMatching)
     if matching:
-        made = table(
-            "layer",
-            "ID",
-            "keys aligned",
-            "queries match keys",
-            "95 %",
-            title="\nRetrieval geometry in the dominant plane",
-        )
+        names = "layer", "ID", "keys aligned", "queries match keys", "95 %"
+        made = table(*names, title="\nRetrieval geometry in the dominant plane")
         for row in matching:
-            match = row.matching
-            made.add_row(
-                str(row.layer), str(row.plane), f"{keys[row.layer, row.head, 'all'].value:.2f}", f"{match.value:.2f}",
-                f"{match.low:.2f} {match.high:.2f}",
-            )  # fmt: skip
+            aligned, match = keys[row.layer, row.head, "all"], row.matching
+            numbers = f"{aligned.value:.2f}", f"{match.value:.2f}", f"{match.low:.2f} {match.high:.2f}"
+            made.add_row(str(row.layer), str(row.plane), *numbers)
         note = "match: cosine between the queries for a letter and its keys, less that for other letters."
         blocks += [made, remark(note)]
     return blocks
@@ -106,15 +85,13 @@ def _gating(rows: Sequence[GatedAccuracy]) -> list[RenderableType]:
     for name in dict.fromkeys(row.variation for row in rows if row.kind != SLIDING):
         here = {row.hop: row for row in rows if row.variation == name}
         mean = here[None]
-        closed = f" ({mean.first}-{mean.last})" if mean.first is not None and mean.kind != ALONE else ""
+        closed = f" ({mean.first}-{mean.last})" if mean.first is not None and mean.kind != tables.ALONE else ""
         share = mean.accuracy
         made.add_row(
             name.split(" in ")[0] + closed, mean.layers or "all", *(f"{here[hop].accuracy.value:.2f}" for hop in hops),
             f"{share.value:.3f}", f"{share.low:.3f}-{share.high:.3f}",
         )  # fmt: skip
-    note = (
-        "In brackets: the closed IDs. fast: a whole turn or more within the training length; slow: below 1/20 of one."
-    )
+    note = "In brackets: the closed IDs. fast: a turn or more within the training length; slow: below 1/20 of one."
     blocks: list[RenderableType] = [made, remark(note)]
     sliding = [row for row in rows if row.kind == SLIDING and row.hop is None]
     if sliding:

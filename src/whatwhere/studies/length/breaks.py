@@ -6,25 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.length.tables import (
-    ACCURACY,
-    MARGIN,
-    MASS,
-    MEASURED,
-    PREDICTED,
-    THRESHOLDS,
-    Accuracy,
-    Break,
-    Cell,
-    Chain,
-    Hop,
-    NoCell,
-    working_cells,
-)
-
-Points = Sequence[tuple[int, Estimate]]
-"""Lengths, and the share at each."""
-_NO_CELL = (None, None, None, None)
+from whatwhere.studies.length import tables
+from whatwhere.studies.length.tables import MARGIN, MASS, MEASURED, PREDICTED, Break
 
 
 def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float:
@@ -43,35 +26,34 @@ def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float
     return math.nan
 
 
-def break_rows(accuracy: Sequence[Accuracy], cells: Sequence[Hop], chains: Sequence[Chain]) -> list[Break]:
-    """The breaks of accuracy, of whole paths and of each working cell, at each threshold.
-
-    Args:
-        accuracy: of the model as it was trained.
-        cells: its hops.
-        chains: its paths.
-    """
-    trained = min(row.length for row in accuracy)
+def break_rows(
+    accuracy: Sequence[tables.Accuracy], cells: Sequence[tables.Hop], chains: Sequence[tables.Chain]
+) -> list[Break]:
+    """The breaks of accuracy, of whole paths and of each working cell, at each threshold, of the model as trained."""
     rows: list[Break] = []
     for hop in dict.fromkeys(row.hop for row in accuracy):
-        rows += _breaks(ACCURACY, MEASURED, hop, _NO_CELL, [(r.length, r.accuracy) for r in accuracy if r.hop == hop])
+        rows += _breaks(tables.ACCURACY, MEASURED, [(r.length, r.accuracy) for r in accuracy if r.hop == hop], hop)
         for rule in (MARGIN, MASS):
             for source in (MEASURED, PREDICTED):
                 chosen = [c for c in chains if (c.hop, c.rule, c.source) == (hop, rule, source)]
-                rows += _breaks(f"chain {rule}", source, hop, _NO_CELL, [(c.length, c.share) for c in chosen])
-    for cell in working_cells(cells, trained):
+                rows += _breaks(f"chain {rule}", source, [(c.length, c.share) for c in chosen], hop)
+    for cell in tables.working_cells(cells, min(row.length for row in accuracy)):
         for source in (MEASURED, PREDICTED):
             chosen = [row for row in cells if row.cell == cell and row.source == source]
-            rows += _breaks(MARGIN, source, None, cell, [(row.length, row.leads) for row in chosen])
-            rows += _breaks(MASS, source, None, cell, [(row.length, row.holds) for row in chosen])
+            rows += _breaks(MARGIN, source, [(row.length, row.leads) for row in chosen], cell=cell)
+            rows += _breaks(MASS, source, [(row.length, row.holds) for row in chosen], cell=cell)
     return rows
 
 
-def _breaks(what: str, source: str, hop: int | None, cell: Cell | NoCell, points: Points) -> Iterator[Break]:
+def _breaks(
+    what: str, source: str, points: Sequence[tuple[int, Estimate]], hop: int | None = None,
+    cell: tables.Cell | tables.NoCell = (None, None, None, None),
+) -> Iterator[Break]:  # fmt: skip
+    """A row for each threshold, from the share at each length."""
     if not points:
         return
     longest = max(length for length, _ in points)
-    for threshold in THRESHOLDS:
+    for threshold in tables.THRESHOLDS:
         value, low, high = (
             break_length([(length, getattr(share, end)) for length, share in points], threshold)
             for end in ("value", "low", "high")

@@ -53,7 +53,8 @@ def letter_to_850(evidence: Evidence) -> Finding:
     worst = min(rows, key=lambda n: rows[n].value)
     at_end = f"{rows[end].value:.3f} ({rows[end].low:.3f} to {rows[end].high:.3f}, {rows[end].n} inputs)"
     why = f"The lowest is at {worst} tokens; at {end} it is {at_end}."
-    return _above(rows[worst], NEAR_PERFECT, why)
+    row = rows[worst]
+    return Finding(row.value > NEAR_PERFECT, row.value, why + sureness(row.interval, NEAR_PERFECT), row.interval, row.n)
 
 
 def number_barely(evidence: Evidence) -> Finding:
@@ -100,10 +101,6 @@ def bound_limits_letter(evidence: Evidence) -> Finding:
     why += "." if row.value < NEAR_PERFECT else ": one plane's bound is not what limits it. It uses many planes."
     why += sureness(row.interval, NEAR_PERFECT)
     return Finding(row.value < NEAR_PERFECT, row.value, why, row.interval, row.n)
-
-
-def _above(row: Estimate, threshold: float, why: str) -> Finding:
-    return Finding(row.value > threshold, row.value, why + sureness(row.interval, threshold), row.interval, row.n)
 
 
 _SECTION = "Section 3.6, Figure 5B"

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.length.tables import (
-    ACCURACY,
-    AS_TRAINED,
-    MARGIN,
-    MASS,
-    MEASURED,
-    PREDICTED,
-    Accuracy,
-    Break,
-    Chain,
-    Hop,
-    working_cells,
-)
+from whatwhere.studies.length import tables
+from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Break, Hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -33,7 +22,6 @@ MARKS = "osD^vPX"
 LINES = ("-", "--", "-.", ":")
 LONGEST, NEAR_PERFECT = 850, 0.9
 """What the paper reports of the letter model."""
-Point = tuple[int, Estimate]
 
 
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
@@ -41,31 +29,27 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    rows, chain, task = one.rows("accuracy", Accuracy), one.rows("chain", Chain), task_of(one)
-    names = list(dict.fromkeys(row.variation for row in rows))
-    width = 2 if len(names) > 1 else 1
+    frame, chain, task = one.frame("accuracy"), one.frame("chain"), task_of(one)
+    means, plain = frame.query("hop.isna()"), frame.query("variation == @AS_TRAINED")
+    width = min(2, frame.variation.nunique())
     figure, panels = pyplot.subplots(1, width, figsize=(1 + 5 * width, 4.6), squeeze=False)
     left = panels[0, 0]
-    plain = [row for row in rows if row.variation == AS_TRAINED]
-    for hop in sorted({row.hop for row in plain if row.hop is not None}):
-        here = [row for row in plain if row.hop == hop]
-        left.plot([row.length for row in here], [row.accuracy.value for row in here], color=HOPS[(hop - 1) % len(HOPS)],
-                  linewidth=1.2, label=f"{hop} hop{'s' * (hop > 1)}")  # fmt: skip
-    _curve(left, [(row.length, row.accuracy) for row in plain if row.hop is None], TASK[task], "o-", "mean (95 %)")
-    for source, line in ((MEASURED, "--"), (PREDICTED, ":")):
-        here = [row for row in chain if (row.hop, row.rule, row.source) == (None, MASS, source)]
-        if here:
-            left.plot([row.length for row in here], [row.share.value for row in here], line, color=NEUTRAL,
-                      label=f"all hops hold, {source}")  # fmt: skip
+    for hop in sorted(plain.hop.dropna().unique().tolist()):
+        rows = plain.query("hop == @hop")
+        left.plot(rows.length, rows.accuracy, color=HOPS[(hop - 1) % len(HOPS)], linewidth=1.2,
+                  label=f"{hop} hop{'s' * (hop > 1)}")  # fmt: skip
+    _curve(left, means.query("variation == @AS_TRAINED"), ACCURACY, "o-", color=TASK[task], label="mean (95 %)")
+    for source, rows in chain.query("hop.isna() and rule == @MASS").groupby("source"):
+        line = "--" if source == MEASURED else ":"
+        left.plot(rows.length, rows.share, line, color=NEUTRAL, label=f"all hops hold, {source}")
     left.set_title(f"{task} task: accuracy against length")
-    _finish(left, [row.length for row in rows])
     for right in panels[0, 1:]:
-        for index, name in enumerate(names):
-            here = [(row.length, row.accuracy) for row in rows if row.variation == name and row.hop is None]
-            line = f"{MARKS[index % 7]}{'-' if name == AS_TRAINED else '--'}"
-            _curve(right, here, COLOURS[index % 7], line, name, band=name == AS_TRAINED)
+        for index, (name, rows) in enumerate(means.groupby("variation", sort=False)):
+            line, colour = f"{MARKS[index % 7]}{'-' if name == AS_TRAINED else '--'}", COLOURS[index % 7]
+            _curve(right, rows, ACCURACY, line, band=name == AS_TRAINED, color=colour, label=name)
         right.set_title("changed at inference, without training")
-        _finish(right, [row.length for row in rows])
+    for axes in panels[0]:
+        _finish(axes, frame.length)
     return figure
 
 
@@ -74,21 +58,20 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    rows, breaks = one.rows("hops", Hop), [row for row in one.rows("breaks", Break) if row.threshold == 0.5]
-    lengths = [row.length for row in rows]
-    cells = working_cells(rows, min(lengths))
+    frame = one.frame("hops")
+    cells = tables.working_cells(one.rows("hops", Hop), min(frame.length))
+    breaks = [row for row in one.rows("breaks", Break) if row.threshold == 0.5]
     shown = [row for row in breaks if row.hop is None and row.what != MARGIN]
-    lines = len({_break_name(row) for row in shown})
-    figure, (left, middle, right) = pyplot.subplots(
-        1, 3, figsize=(14, max(4.4, 0.9 + 0.2 * lines)), width_ratios=(1, 1, 1.1)
-    )
-    for index, cell in enumerate(cells):
+    size = 14, max(4.4, 0.9 + 0.2 * len({(row.cell, row.what) for row in shown}))
+    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=size, width_ratios=(1, 1, 1.1))
+    for index, (layer, head, to_go, jump) in enumerate(cells):
+        here = frame.query("layer == @layer and head == @head and to_go == @to_go and jump == @jump")
         colour, mark = COLOURS[index % 7], MARKS[(index + index // 7) % 7]
-        for source, line in ((MEASURED, f"{mark}-"), (PREDICTED, ":")):
-            here = [row for row in rows if row.cell == cell and row.source == source]
-            label, band = (_cell_name(*cell) if source == MEASURED else ""), source == MEASURED
-            _curve(left, [(row.length, row.mass) for row in here], colour, line, label, band=band)
-            _curve(middle, [(row.length, row.margin) for row in here], colour, line, "", band=band)
+        for source, line, width in ((MEASURED, f"{mark}-", 1.6), (PREDICTED, ":", 1.0)):
+            rows, band = here.query("source == @source"), source == MEASURED
+            label = _cell_name(layer, head, to_go, jump) if band else None
+            _curve(left, rows, MASS, line, band=band, color=colour, linewidth=width, label=label)
+            _curve(middle, rows, MARGIN, line, band=band, color=colour, linewidth=width)
     left.set_title("attention on the right key (dotted: predicted)")
     left.set(ylim=(-0.03, 1.05), ylabel="mean attention")
     left.axhline(0.5, color=NEUTRAL, linewidth=0.8)
@@ -96,7 +79,7 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     middle.set_title("margin of the right key over the best wrong one")
     middle.set_ylabel("logits")
     for axes in (left, middle):
-        _length_axis(axes, lengths)
+        _length_axis(axes, frame.length)
     if cells:
         left.legend(fontsize=7, loc="lower left", ncols=2 if len(cells) > 14 else 1)
     _draw_breaks(right, shown)
@@ -108,12 +91,10 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
     longest = max(row.longest for row in shown)
     names = list(dict.fromkeys(_break_name(row) for row in shown))
     for row in shown:
-        measured = row.source == MEASURED
+        measured, ends = row.source == MEASURED, (row.length.low, row.length.value, row.length.high)
         colour = TASK["number"] if row.what == ACCURACY else NEUTRAL
         at = names.index(_break_name(row)) + (0 if row.what == ACCURACY else -0.16 if measured else 0.16)
-        low, length, high = (
-            1.25 * longest if math.isnan(x) else x for x in (row.length.low, row.length.value, row.length.high)
-        )
+        low, length, high = (1.25 * longest if math.isnan(end) else end for end in ends)
         axes.plot([low, high], [at, at], "-", color=colour, linewidth=1.5, alpha=0.5)
         axes.plot(length, at, ">" if length > longest else "o" if measured else "D", color=colour, markersize=4.5,
                   markerfacecolor=colour if measured else "white")  # fmt: skip
@@ -132,19 +113,16 @@ def draw_models(results: Mapping[str, Results]) -> Figure:
     tasks = {name: task_of(one) for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     figure, axes = pyplot.subplots(figsize=(7, 4.4))
-    lengths: list[int] = []
-    for index, (name, one) in enumerate(results.items()):
-        rows = [row for row in one.rows("accuracy", Accuracy) if row.variation == AS_TRAINED and row.hop is None]
-        lengths += [row.length for row in rows]
-        task = tasks[name]
-        colour = TASK[task] if by_task else COLOURS[index % 7]
+    lengths: set[int] = set()
+    for index, (name, task) in enumerate(tasks.items()):
+        rows = results[name].frame("accuracy").query("variation == @AS_TRAINED and hop.isna()")
+        lengths |= set(rows.length)
         line = f"{MARK[task]}{LINE[task]}" if by_task else f"{MARKS[index % 7]}{LINES[index % 4]}"
         label = f"{task} task" if by_task else f"{Path(name).name}: {task} task"
-        _curve(axes, [(row.length, row.accuracy) for row in rows], colour, line, label)
+        _curve(axes, rows, ACCURACY, line, color=TASK[task] if by_task else COLOURS[index % 7], label=label)
     if "letter" in tasks.values() and max(lengths) >= LONGEST:
-        axes.plot(
-            LONGEST, NEAR_PERFECT, "^", color=NEUTRAL, markersize=7, label="the paper: letter above 0.9 up to 850"
-        )
+        label = "the paper: letter above 0.9 up to 850"
+        axes.plot(LONGEST, NEAR_PERFECT, "^", color=NEUTRAL, markersize=7, label=label)
     axes.set_title("Trained models on longer inputs: mean over hop classes (95 %)")
     _finish(axes, lengths)
     return figure
@@ -155,28 +133,22 @@ def task_of(results: Results) -> str:
     return str(results.inputs["task"]["name"])
 
 
-def _cell_name(layer: int, head: int, to_go: int, jump: int) -> str:
-    return f"layer {layer}{f'.{head}' if head else ''}, {to_go} to go{f', jump {jump}' if jump > 1 else ''}"
+def _cell_name(layer: int | None, head: int | None, to_go: int | None, jump: int | None) -> str:
+    return f"layer {layer}{f'.{head}' if head else ''}, {to_go} to go{f', jump {jump}' if jump != 1 else ''}"
 
 
 def _break_name(row: Break) -> str:
-    if row.layer is None or row.head is None or row.to_go is None or row.jump is None:
-        return row.what.replace("chain", "all hops,")
-    return _cell_name(row.layer, row.head, row.to_go, row.jump)
+    return row.what.replace("chain", "all hops,") if row.layer is None else _cell_name(*row.cell)
 
 
-def _curve(axes: Axes, points: Sequence[Point], colour: str, line: str, label: str, *, band: bool = True) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, column: str, line: str, *, band: bool = True, **style: Any) -> None:
     """A line with its 95 % band."""
-    lengths, shares = [length for length, _ in points], [share for _, share in points]
-    thin = 1.0 if line == ":" else 1.6
-    axes.plot(
-        lengths, [s.value for s in shares], line, color=colour, linewidth=thin, markersize=3.5, label=label or None
-    )
+    axes.plot(rows.length, rows[column], line, markersize=3.5, **style)
     if band:
-        axes.fill_between(lengths, [s.low for s in shares], [s.high for s in shares], color=colour, alpha=0.15)
+        axes.fill_between(rows.length, rows[f"{column}_low"], rows[f"{column}_high"], color=style["color"], alpha=0.15)
 
 
-def _finish(axes: Axes, lengths: Sequence[int]) -> None:
+def _finish(axes: Axes, lengths: Iterable[int]) -> None:
     _length_axis(axes, lengths)
     for share in (0.9, 0.5):
         axes.axhline(share, color=NEUTRAL, linewidth=0.6, linestyle=":")
@@ -184,7 +156,7 @@ def _finish(axes: Axes, lengths: Sequence[int]) -> None:
     axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4)
 
 
-def _length_axis(axes: Axes, lengths: Sequence[int]) -> None:
+def _length_axis(axes: Axes, lengths: Iterable[int]) -> None:
     """A logarithmic axis with ticks at measured lengths, leaving out those too near for their labels."""
     kept: list[int] = []
     for length in sorted(set(lengths)):

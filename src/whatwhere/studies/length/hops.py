@@ -112,15 +112,10 @@ def hop_rows(source: str, length: int, strength: HopStrength, seed: int = 0) -> 
     margins, masses = _means(np.where(np.isinf(margin), np.nan, margin), seed), _means(mass, seed)
     rows = []
     for index, (layer, head, to_go, jump) in enumerate(cells):
-        known = ~np.isnan(mass[:, index])
-        n = int(known.sum())
-        leads, holds = int((margin[known, index] > 0).sum()), int((mass[known, index] > HELD).sum())
-        rows.append(
-            Hop(
-                source, length, layer, head, to_go + 1, jump + 1, margins[index], masses[index],
-                share(leads, n), share(holds, n),
-            )
-        )  # fmt: skip
+        n = int((~np.isnan(mass[:, index])).sum())
+        leads, holds = share(int((margin[:, index] > 0).sum()), n), share(int((mass[:, index] > HELD).sum()), n)
+        cell = layer, head, to_go + 1, jump + 1
+        rows.append(Hop(source, length, *cell, margins[index], masses[index], leads, holds))
     return rows
 
 

@@ -14,20 +14,11 @@ from jaxtyping import Int
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import answers
 from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.length import tables
 from whatwhere.studies.length.breaks import break_rows
 from whatwhere.studies.length.hops import HopStrength, chain_rows, hop_rows, measure_hops
 from whatwhere.studies.length.prediction import predict_hops
-from whatwhere.studies.length.tables import (
-    AS_TRAINED,
-    MEASURED,
-    PREDICTED,
-    Accuracy,
-    Chain,
-    Hop,
-    LengthSettings,
-    from_trained,
-    working_cells,
-)
+from whatwhere.studies.length.tables import AS_TRAINED, MEASURED, PREDICTED, Accuracy, Chain, Hop, LengthSettings
 from whatwhere.studies.length.variations import length_variations
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -48,9 +39,9 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
-    lengths = from_trained(task.length, settings.lengths)
+    lengths = tables.from_trained(task.length, settings.lengths)
     parts = [(AS_TRAINED, n) for n in lengths]
-    for n in from_trained(task.length, settings.varied_lengths) if settings.varied_lengths else ():
+    for n in tables.from_trained(task.length, settings.varied_lengths) if settings.varied_lengths else ():
         parts += [(name, n) for name in length_variations(model, task.length, n)]
     accuracy = results.rows("accuracy", Accuracy)
     known = {(row.variation, row.length) for row in accuracy}
@@ -64,7 +55,7 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
         if name == AS_TRAINED:
             strength = measure_hops(model, task, batch)
             right = strength.right
-            _write_hops(results, model, task, strength, batch.hops, n, lengths)
+            _write_hops(results, model, task, strength, batch.hops, lengths, n)
         else:
             change = length_variations(model, task.length, n)[name]
             right = answers(model, batch.tokens, [change]) == batch.answers
@@ -77,24 +68,18 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
 
 
 def _write_hops(
-    results: Results,
-    model: GPTJ,
-    task: Task,
-    strength: HopStrength,
-    hops: Int[np.ndarray, "n"],
-    length: int,
-    lengths: Sequence[int],
-) -> None:
+    results: Results, model: GPTJ, task: Task, strength: HopStrength, hops: Int[np.ndarray, "n"],
+    lengths: Sequence[int], length: int,
+) -> None:  # fmt: skip
     """Adds the hops of one length to the tables; at the training length, the prediction for all lengths too.
 
     A length counts as measured once its accuracy is there, so what an interrupted sitting left of it is replaced.
     """
-    first = length == task.length
-    table = [] if first else [r for r in results.rows("hops", Hop) if (r.source, r.length) != (MEASURED, length)]
-    chain = [] if first else [r for r in results.rows("chain", Chain) if (r.source, r.length) != (MEASURED, length)]
-    seed = results.settings.seed
+    first, seed, here = length == task.length, results.settings.seed, (MEASURED, length)
+    table = [] if first else [row for row in results.rows("hops", Hop) if (row.source, row.length) != here]
+    chain = [] if first else [row for row in results.rows("chain", Chain) if (row.source, row.length) != here]
     table += hop_rows(MEASURED, length, strength, seed)
-    working = working_cells(table, task.length)
+    working = tables.working_cells(table, task.length)
     chain += chain_rows(MEASURED, length, strength, hops, working)
     if first and working:
         batch = task.sample(min(results.settings.inputs, MOST_PREDICTED), seed=seed)

@@ -9,18 +9,8 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.length.tables import (
-    ACCURACY,
-    AS_TRAINED,
-    MARGIN,
-    MASS,
-    MEASURED,
-    PREDICTED,
-    WORKING,
-    Accuracy,
-    Break,
-)
+from whatwhere.studies.length import tables
+from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Accuracy, Break
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 
@@ -74,8 +64,8 @@ def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
         )  # fmt: skip
     note = (
         "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: "
-        f"those that heads do at the training length (mean attention {WORKING} or more). predicted: below one half, "
-        "from inputs of the training length alone."
+        f"those that heads do at the training length (mean attention {tables.WORKING} or more). predicted: below one "
+        "half, from inputs of the training length alone."
     )
     return [made, remark(note)]
 
@@ -96,10 +86,6 @@ def _variations(rows: Sequence[Accuracy]) -> Table:
     made = table("", *map(str, lengths), left=("",), title="Mean accuracy with a change at inference, by length")
     for name in dict.fromkeys(row.variation for row in rows):
         here = {row.length: row.accuracy for row in rows if row.variation == name}
-        made.add_row(name, *(_with_width(here[n]) if n in here else "" for n in lengths))
+        shares = (here.get(n) for n in lengths)  # with half the width of the interval: short enough for many columns
+        made.add_row(name, *(f" {s.value:.2f}±{(s.high - s.low) / 2:.2f}" if s else "" for s in shares))
     return made
-
-
-def _with_width(share: Estimate) -> str:
-    """A share and half the width of its interval, short enough for many columns."""
-    return f" {share.value:.2f}±{(share.high - share.low) / 2:.2f}"

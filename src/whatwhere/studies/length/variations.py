@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.geometry.bands import bands
+from whatwhere.studies.geometry.gating import bands
 from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
 
 BASE_FACTOR = 10.0
