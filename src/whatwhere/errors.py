@@ -1,6 +1,6 @@
 """The one kind of error that a user can cause, and mend.
 
-A message says what was expected, what arrived and what to do. The command line prints it and ends with exit code 2;
+A message says what was expected, what was given and what to do. The command line prints it and ends with exit code 2;
 any other exception is a defect of ours and keeps its traceback.
 """
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
+from whatwhere.studies.dynamics.checkpoints import score_run
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.dynamics.checkpoints import score_run
 from whatwhere.studies.dynamics.history import Settings
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train

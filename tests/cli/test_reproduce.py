@@ -80,8 +80,8 @@ def test_an_interruption_says_how_to_go_on_and_it_does(toy_jobs: list[str], tmp_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--workers", "0"), "--workers: expected one or more, got 0"),
-        (("--seeds", "0"), "expected one seed or more, got 0"),
+        (("--workers", "0"), "--workers: expected 1 to 1,024, got 0"),
+        (("--seeds", "0"), "expected 1 to 1,000 seeds, got 0"),
         (("--from-zoo", "--seeds", "2"), "expected no --seed and --seeds"),
         (("--only", "dance"), "--only: expected a job or a group of"),
         (("--preset", "fast"), "expected a preset of"),

@@ -21,8 +21,8 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.study import Figure, Study, no_progress
 from whatwhere.studies.subject import TRAINED
 from whatwhere.work.plan import Plan, jobs_of
-from whatwhere.work.report import draw_places
-from whatwhere.work.sweep import Sweep, do_item
+from whatwhere.work.reporting import draw_places
+from whatwhere.work.sweep_run import Sweep, do_item
 from whatwhere.work.sweep_spec import Item
 
 MODULE = dedent('''

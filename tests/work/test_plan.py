@@ -47,7 +47,7 @@ def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
     ("settings", "message"),
     [
         ({"preset": "huge"}, "expected a preset of"),
-        ({"seeds": 0}, "expected one seed or more, got 0"),
+        ({"seeds": 0}, "expected 1 to 1,000 seeds, got 0"),
         ({"from_zoo": True, "seed": 1}, "expected no --seed and --seeds"),
     ],
 )

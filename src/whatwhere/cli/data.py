@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import note, out, print_json, remark, table
+from whatwhere.cli.places import place
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MEASURED = 40_000
 """Sequences on which ``--shortcuts`` measures."""
+_FILES = ("train.safetensors", "validation.safetensors", "test.safetensors")
+"""What a killed command may have left."""
 
 
 def _parameter(text: str) -> Any:
@@ -27,7 +30,9 @@ def _parameter(text: str) -> Any:
 
 def data(
     task: Annotated[str, typer.Argument(help="number or letter.")],
-    to: Annotated[Path | None, typer.Option("--out", help="Directory for splits, manifest and shortcuts.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Directory for splits, manifest and shortcuts.", parser=place)
+    ] = None,
     size: Annotated[int, typer.Option(help="Sequences: 90 % to train, 0.5 % to validate, the rest to test.")] = 480_000,
     seed: Annotated[int, typer.Option(help="Same seed, same sequences.")] = 0,
     show: Annotated[int, typer.Option(min=0, help="Draw this many sequences.")] = 0,
@@ -90,6 +95,7 @@ def _show(task: Task, batch: Batch, *, quiet: bool) -> list[dict[str, Any]]:
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
     from whatwhere.store.documents import read_json
+    from whatwhere.store.files import TEMPORARY_SUFFIX
     from whatwhere.tasks.dataset import MANIFEST
     from whatwhere.tasks.shortcuts import write_shortcuts
 
@@ -99,6 +105,8 @@ def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[s
         there = read_json(to / "manifest.json", MANIFEST)
         if there.get("sha256") != manifest["sha256"]:
             raise WhatwhereError(f"{to} already holds another data set. Choose another place, or remove it first.")
+    elif to.is_dir() and any(path.name not in _FILES and path.suffix != TEMPORARY_SUFFIX for path in to.iterdir()):
+        raise WhatwhereError(f"{to} exists and holds something else; choose a new directory for the data.")
     dataset.save(to)
     shared = dataset.shared()
     if not quiet:

@@ -39,7 +39,7 @@ def report(
     [bold]DIR/figures[/bold] holds PDF, PNG and CSV of each figure, [bold]DIR/claims.*[/bold] the claims,
     [bold]DIR/report.html[/bold] the page.
     """
-    from whatwhere.work.report import make_report
+    from whatwhere.work.reporting import make_report
 
     with console.progress() as bar:
         shown = bar.add_task("drawing", total=None)

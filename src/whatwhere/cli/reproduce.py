@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from whatwhere.cli import console
-from whatwhere.cli.options import keyword, options_of, record_of, with_parameters
+from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import place
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whatwhere.work.plan import Plan
     from whatwhere.work.timing import Timing
 
+MOST_WORKERS = 1024
 _MARKS = {"waiting": "[dim]·[/dim]", "begun": "[cyan]>[/cyan]", "done": "[green]✓[/green]", "kept": "[green]=[/green]"}
 
 
@@ -33,8 +34,8 @@ def register(app: typer.Typer) -> None:
         from whatwhere.machine.device import cores
 
         count = cores() if given["workers"] is None else given["workers"]
-        if count < 1:
-            raise WhatwhereError(f"--workers: expected one or more, got {count}.")
+        if not 1 <= count <= MOST_WORKERS:
+            raise WhatwhereError(f"--workers: expected 1 to {MOST_WORKERS:,}, got {count:,}.")
         plan = Plan(**record_of(Plan, given), threads=max(cores() // count, 1))
         _reproduce(plan, given["out"], given["only"] or [], count, given["as_json"])
 

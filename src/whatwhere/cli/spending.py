@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.options import keyword
+from whatwhere.cli.parameters import keyword
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.study import Cost, Study, resolve
 

@@ -12,6 +12,7 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
+from whatwhere.cli.places import name_of_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from whatwhere.work.executor import Event, Executor, Job
-    from whatwhere.work.sweep import Sweep
+    from whatwhere.work.sweep_run import Sweep
     from whatwhere.work.sweep_spec import Item
 
 SOME_FAILED = 1
@@ -38,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 def sweep(
     spec: Annotated[Path, typer.Argument(help="What to run: TOML or JSON; see docs/sweeps.md.")],
-    out: Annotated[str, typer.Option(help="Where everything goes: a directory, or s3://bucket/prefix.")],
+    out: Annotated[
+        str, typer.Option(help="Where everything goes: a directory, or s3://bucket/prefix.", parser=name_of_place)
+    ],
     workers: Annotated[
         int | None, typer.Option(help="Processes, one thread each.", show_default="one per core", min=1)
     ] = None,
@@ -57,7 +60,7 @@ def sweep(
     """
     from whatwhere.machine.device import cores
     from whatwhere.store.addresses import local
-    from whatwhere.work.sweep import NEEDED, Sweep
+    from whatwhere.work.sweep_run import NEEDED, Sweep
     from whatwhere.work.sweep_spec import read_sweep
 
     items = read_sweep(spec)
@@ -105,7 +108,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.work.estimate import bytes_of, seconds_of
+    from whatwhere.work.cost import bytes_of, seconds_of
     from whatwhere.work.timing import duration, size
 
     costs = []

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import INTERRUPTED, err, note, out, print_json, progress
-from whatwhere.cli.options import keyword, options_of, record_of, with_parameters
+from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
+from whatwhere.cli.places import name_of_place
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def register(app: typer.Typer) -> None:
             Options(**record_of(Options, given)), given["out"], given["track"], given["resume"], given["as_json"]
         )
 
-    where = typer.Option("--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.")
+    where = typer.Option(
+        "--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.", parser=name_of_place
+    )
     track = typer.Option(help="tensorboard, or a module like wandb.")
     resume = typer.Option("--resume", help="Go on with the run in --out.")
     parameters = [

@@ -1,4 +1,4 @@
-"""The named ways to train; each is a complete configuration, and a variant changes a field of one.
+"""The named recipes; each is a complete configuration, and a variant changes a field of one.
 
 ``paper`` is the authors' recipe with about 500 checkpoints; ``short`` shows the same picture within minutes on two
 cores; ``smoke`` ends in seconds and learns nothing. Why these numbers: docs/results.md.
@@ -54,11 +54,7 @@ def smoke(task: Task) -> TrainingConfig:
     )
 
 
-PRESETS: dict[str, Callable[[Task], TrainingConfig]] = {
-    "smoke": smoke,
-    "short": short,
-    "paper": paper,
-}
+PRESETS: dict[str, Callable[[Task], TrainingConfig]] = {"smoke": smoke, "short": short, "paper": paper}
 
 
 def preset(name: str, task: Task) -> TrainingConfig:
@@ -70,4 +66,3 @@ def preset(name: str, task: Task) -> TrainingConfig:
     if name not in PRESETS:
         raise WhatwhereError(f"expected a preset of {', '.join(PRESETS)}, got {name!r}.")
     return PRESETS[name](task)
-

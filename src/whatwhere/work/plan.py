@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ARMS = {"number": {"name": "number"}, "letter": {"name": "letter"}}
 CONTROL = {"letter-control": {"name": "letter", "generator": "decoy"}}
 """The tasks of each run, by the name of its folder."""
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Plan:
     threads: Annotated[int, "CPU threads of each training."] = 1
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise WhatwhereError(f"expected one seed or more, got {self.seeds}.")
+        if not 1 <= self.seeds <= MOST_SEEDS:
+            raise WhatwhereError(f"expected 1 to {MOST_SEEDS:,} seeds, got {self.seeds:,}.")
         if self.from_zoo and (self.seed, self.seeds) != (0, 1):
             raise WhatwhereError(
                 f"--from-zoo takes the shipped models: expected no --seed and --seeds, got seed {self.seed} and "

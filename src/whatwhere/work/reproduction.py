@@ -15,11 +15,11 @@ from whatwhere.studies.judging import write_claims
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.work.baseline import regressions
-from whatwhere.work.estimate import training_seconds
+from whatwhere.work.cost import training_seconds
 from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
 from whatwhere.work.plan import Plan, choose, jobs_of
 from whatwhere.work.processes import WorkerProcesses
-from whatwhere.work.report import draw_places, draw_together, judge_directory
+from whatwhere.work.reporting import draw_places, draw_together, judge_directory
 from whatwhere.work.timing import Timing, timings, write_timings
 
 KIND = "reproduction"

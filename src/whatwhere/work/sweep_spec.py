@@ -133,7 +133,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
-    """The studies of ``[measure.STUDY]`` with their settings; None if nothing is said."""
+    """The studies of ``[measure.STUDY]`` with their settings; None if there are none."""
     if content is None:
         return None
     if not isinstance(content, dict) or not all(isinstance(settings, dict) for settings in content.values()):
@@ -188,7 +188,12 @@ def _places(entry: str, path: Path) -> list[str]:
             )
         return [entry]
     root = Path(entry).anchor
-    found = sorted(str(place) for place in Path(root or ".").glob(entry.removeprefix(root)))
+    try:
+        found = sorted(str(place) for place in Path(root or ".").glob(entry.removeprefix(root)))
+    except (ValueError, NotImplementedError) as error:
+        raise WhatwhereError(
+            f"{path}: expected a pattern of paths such as runs/*, got {entry!r:.80}: {error}."
+        ) from error
     if not found:
         raise WhatwhereError(f"{path} names the models {entry!r}, and there are none.")
     return found

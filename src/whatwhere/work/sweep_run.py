@@ -105,7 +105,7 @@ class Sweep:
             "measures": item.measures,
         }
         config = item.training
-        return Job(item.name, item.name, "whatwhere.work.sweep:do_item", arguments,
+        return Job(item.name, item.name, "whatwhere.work.sweep_run:do_item", arguments,
                    gpu=config is not None and config.device == "cuda")  # fmt: skip
 
     def _directory(self, item: Item) -> Path:

@@ -8,7 +8,7 @@ from whatwhere.store.manifest import Manifest
 from whatwhere.training.run import Run
 from whatwhere.work.executor import ThisProcess
 from whatwhere.work.jobs import begun
-from whatwhere.work.sweep import Sweep
+from whatwhere.work.sweep_run import Sweep
 from whatwhere.work.sweep_spec import Item, read_sweep
 
 SPEC = 'preset = "smoke"\ntask = "letter"\nseed = [0, 1]\n[measure.dynamics]\ninputs = 4\n'
