@@ -66,12 +66,10 @@ def _judged(measure: Callable[[Sequence[_Point]], Finding]) -> Callable[[Evidenc
 
 def letter_above_number(points: Sequence[_Point]) -> Finding:
     """The share of models and sizes at which the letter task is the easier one."""
-    letters = {(point.model, point.size): point for point in points if point.task == "letter"}
-    pairs = [
-        (point, letters[point.model, point.size])
-        for point in points
-        if point.task == "number" and (point.model, point.size) in letters
-    ]
+    numbers, letters = (
+        {(point.model, point.size): point for point in points if point.task == task} for task in ("number", "letter")
+    )
+    pairs = [(number, letters[place]) for place, number in numbers.items() if place in letters]
     if not pairs:
         raise NotTested("no model was measured on both tasks at one size.")
     against = [f"{number.model} at {number.size}" for number, letter in pairs if letter.accuracy <= number.accuracy]
@@ -89,10 +87,8 @@ def beyond(task: str, limits: tuple[float, float], above: bool) -> Callable[[Seq
             here = [point for point in points if (point.task, point.size) == (task, size)]
             if not here:
                 raise NotTested(f"no model was measured on the {task} task at size {size}.")
-            margins += [(point.accuracy - limit if above else limit - point.accuracy) for point in here]
-            found.append(
-                f"{task} at size {size}: " + ", ".join(f"{point.model} {point.accuracy:.2f}" for point in here)
-            )
+            margins += [point.accuracy - limit if above else limit - point.accuracy for point in here]
+            found.append(f"{task} at size {size}: {', '.join(f'{at.model} {at.accuracy:.2f}' for at in here)}")
         return Finding(min(margins) > 0, min(margins), "; ".join(found) + ".", None, _least(points))
 
     return measure

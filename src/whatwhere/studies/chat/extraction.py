@@ -53,22 +53,14 @@ class Reading:
 
     def verdicts(self, answer: str) -> tuple[Verdict, Verdict]:
         """The strict and the lenient verdict, given the right answer."""
-        return _verdict(self.strict, answer), _verdict(self.lenient, answer)
-
-
-def _verdict(read: str | None, answer: str) -> Verdict:
-    if read is None:
-        return Verdict.NO_ANSWER
-    return Verdict.RIGHT if read == answer else Verdict.WRONG
+        verdict = {answer: Verdict.RIGHT, None: Verdict.NO_ANSWER}
+        return verdict.get(self.strict, Verdict.WRONG), verdict.get(self.lenient, Verdict.WRONG)
 
 
 def read_answer(task: str, reply: str, *, truncated: bool = False) -> Reading:
-    """Reads the answer of one reply.
+    """Reads the answer of one reply to a task of :data:`TOKENS`, without any separate reasoning.
 
-    Args:
-        task: one of :data:`TOKENS`.
-        reply: the text that the model gave, without any separate reasoning.
-        truncated: whether the model was cut off (a token limit, a filter) before it ended.
+    ``truncated`` tells that the model was cut off (a token limit, a filter) before it ended.
     """
     if truncated:
         return Reading(None, None)

@@ -78,14 +78,8 @@ def _curve(axes: Axes, points: Sequence[Point], task: str, line: str, sizes: Seq
     axes.errorbar(size, accuracy, yerr=deviation, fmt=line, color=TASK[name], markersize=3.5, linewidth=1.3,
                   elinewidth=0.8, label=_label(task) if line != "s--" else "_")  # fmt: skip
     floor = floors(task, size[0])[0]
-    axes.plot(
-        [sizes[0], sizes[-1]],
-        [floor, floor],
-        ":",
-        color=TASK[name],
-        linewidth=0.9,
-        label=f"{_label(task)}: blind guess",
-    )
+    axes.plot([sizes[0], sizes[-1]], [floor, floor], ":", color=TASK[name], linewidth=0.9,
+              label=f"{_label(task)}: blind guess")  # fmt: skip
 
 
 def draw_profile(results: Mapping[str, Results]) -> Figure:

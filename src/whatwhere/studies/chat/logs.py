@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.studies.chat.extraction import TOKENS, Verdict
+from whatwhere.studies.chat.redaction import reading_log
 from whatwhere.studies.chat.tables import Sample
 
 if TYPE_CHECKING:
@@ -80,14 +81,12 @@ def read_logs(directories: Iterable[Path]) -> list[Logged]:
 def _read(location: str) -> Logged | None:
     from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
-    try:
+    with reading_log(location):
         log = read_eval_log(location, header_only=True)
         task = log.eval.task.split("/")[-1]
         if task not in TOKENS:
             return None
         summaries = read_eval_log_sample_summaries(location)
-    except Exception as error:  # whatever a damaged archive raises; inspect-ai documents no kinds
-        raise WhatwhereError(f"the log {location} cannot be read: {error}. Remove it, and run again.") from error
     about: dict[str, Any] = {**(log.eval.metadata or {}), **log.eval.task_args}
     block = Block(task, int(about["size"]), int(about["seed"]))
     samples = [found for one in summaries if (found := _sample(log.eval.model, block, one)) is not None]
@@ -112,9 +111,7 @@ def _sample(model: str, block: Block, summary: EvalSampleSummary) -> Sample | No
     notes = score.metadata or {}
     return Sample(
         model=model,
-        task=block.task,
-        size=block.size,
-        run=block.run,
+        **asdict(block),
         number=int(summary.id),
         distance=int(summary.metadata["distance"]),
         strict=str(Verdict(notes["strict"])),

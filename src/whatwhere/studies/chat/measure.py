@@ -10,9 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.studies.chat import tabulation
@@ -120,63 +121,45 @@ def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path,
     try:
         from inspect_ai import eval_set
 
-        from whatwhere.studies.chat.registry import TASKS
+        from whatwhere.studies.chat.registry import TASKS, observers
     except ImportError as error:
         raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
     settings = plan.settings
     done, wanted = _replies(read_logs([folder]), blocks), len(blocks) * settings.examples
     if done == wanted:
         return
-    with _observed(progress, f"asking {plan.provider.model}", done, wanted), redirect_stdout(sys.stderr):
-        eval_set(
-            [
-                TASKS[block.task](block.size, block.run, examples=settings.examples, max_tokens=settings.max_tokens)
-                for block in blocks
-            ],
-            log_dir=str(folder),
-            model=model,
-            display="none",
-            log_level="error",
-            ctl_server=False,
-            log_dir_allow_dirty=True,  # other sizes and runs of the same plan
-            log_buffer=1,  # a reply is on disk once it is scored
-            log_realtime=False,
-            log_refusals=False,
-            fail_on_error=True,  # a log with a failed question is not complete, and is taken up again
-            continue_on_fail=True,  # but the other questions of the task are asked first
-            retry_attempts=1,
-            max_tasks=2,
-            max_retries=settings.max_retries,
-            attempt_timeout=settings.timeout,
-            **_generation(plan),
-        )
-
-
-def _generation(plan: Plan) -> dict[str, Any]:
-    temperature = plan.settings.temperature
-    settings = {
-        "temperature": None if plan.provider.greedy_by_argument and temperature == 0 else temperature,
-        "reasoning_effort": plan.effort,
-        "max_connections": plan.settings.connections,
-    }
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-@contextmanager
-def _observed(progress: Progress, what: str, done: int, wanted: int) -> Iterator[None]:
-    """Counts replies as they are scored."""
-    from whatwhere.studies.chat import registry
-
-    count = done
+    what, numbers = f"asking {plan.provider.model}", count(done + 1)
 
     def scored() -> None:
-        nonlocal count
-        count += 1
-        progress(what, count, wanted)
+        progress(what, next(numbers), wanted)
 
     progress(what, done, wanted)
-    registry.observers.append(scored)
+    observers.append(scored)
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            eval_set(
+                [
+                    TASKS[block.task](block.size, block.run, examples=settings.examples, max_tokens=settings.max_tokens)
+                    for block in blocks
+                ],
+                log_dir=str(folder),
+                model=model,
+                display="none",
+                log_level="error",
+                ctl_server=False,
+                log_dir_allow_dirty=True,  # other sizes and runs of the same plan
+                log_buffer=1,  # a reply is on disk once it is scored
+                log_realtime=False,
+                log_refusals=False,
+                fail_on_error=True,  # a log with a failed question is not complete, and is taken up again
+                continue_on_fail=True,  # but the other questions of the task are asked first
+                retry_attempts=1,
+                max_tasks=2,
+                max_retries=settings.max_retries,
+                attempt_timeout=settings.timeout,
+                max_connections=settings.connections,
+                reasoning_effort=cast(Any, plan.effort),
+                temperature=plan.temperature,
+            )
     finally:
-        registry.observers.remove(scored)
+        observers.remove(scored)

@@ -25,6 +25,7 @@ from whatwhere.studies.subject import TRAINED
 
 SOLVERS = ("perfect", "guess", "counter")
 NOISE = 0.04
+_OF_EVERY_PROVIDER = ("base_url", "api_key", "config")
 
 
 class _Offline(ModelAPI):
@@ -51,51 +52,34 @@ class ReferenceSolver(_Offline):
 
     Args:
         model_name: which one.
-        base_url: of no use here.
-        api_key: of no use here.
-        config: of no use here.
         noise: for ``counter``, the standard deviation of the error at distance 1; 0 is perfect.
         seed: of the randomness.
-        model_args: none.
+        others: what inspect-ai gives to every provider.
     """
 
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (as inspect's own providers; it is not changed)
-        noise: float | str = NOISE,  # a text is a mistake that a user can make
-        seed: int = 0,
-        **model_args: Any,
-    ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
+    def __init__(self, model_name: str, *, noise: float | str = NOISE, seed: int = 0, **others: Any) -> None:
+        unknown = next((name for name in others if name not in _OF_EVERY_PROVIDER), None)
+        if unknown is not None:
+            raise WhatwhereError(f"expected the arguments noise and seed of a reference solver, got {unknown!r}.")
+        super().__init__(model_name, **others)
         if model_name not in SOLVERS:
             raise WhatwhereError(f"expected a reference solver of {', '.join(SOLVERS)}, got {model_name!r}.")
-        if model_args:
-            raise WhatwhereError(
-                f"expected the arguments noise and seed of a reference solver, got {next(iter(model_args))!r}."
-            )
         if not isinstance(noise, int | float) or not 0 <= noise < float("inf"):
             raise WhatwhereError(f"expected a noise of 0 or more, got {noise!r}.")
-        self.noise = noise
-        self.seed = seed
+        self.noise, self.seed = noise, seed
 
     def answer(self, sequence: str) -> str:
         """The solver's answer to one sequence."""
         tokens = sequence.split()
         window = len(tokens) - 1
-        rng = self._random(sequence)
+        digest = hashlib.sha256(f"{self.model_name} {self.seed} {sequence}".encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
         distance = window - follow(sequence)[-1]
         if self.model_name == "counter":
             distance += round(rng.normal(0, self.noise * distance))
         if self.model_name == "guess" or not 1 <= distance <= window:
             distance = rng.integers(1, window + 1)
         return tokens[window - distance]
-
-    def _random(self, sequence: str) -> np.random.Generator:
-        digest = hashlib.sha256(f"{self.model_name} {self.seed} {sequence}".encode()).digest()
-        return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
 
 @modelapi(name="reference")
@@ -109,21 +93,12 @@ class TrainedModel(_Offline):
 
     Args:
         model_name: a shipped model (number, letter), a run directory or a checkpoint file.
-        base_url: of no use here.
-        api_key: of no use here.
-        config: of no use here.
         step: which checkpoint of a run; the last by default.
+        others: what inspect-ai gives to every provider.
     """
 
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (as inspect's own providers; it is not changed)
-        step: int | None = None,
-    ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
+    def __init__(self, model_name: str, *, step: int | None = None, **others: Any) -> None:
+        super().__init__(model_name, **others)
         self.model = TRAINED.open(model_name, step).item
 
     def answer(self, sequence: str) -> str:

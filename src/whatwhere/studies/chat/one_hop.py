@@ -63,7 +63,31 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
         if value < least:
             raise WhatwhereError(f"expected a {name} of {least} or more, got {value}.")
     rng = np.random.default_rng([seed, size, *task.encode()])
-    return (_number if task == "number" else _letter)(rng, size, count)
+    letters, digits = len(ascii_lowercase), len(DIGITS)
+    names = (
+        list(ascii_lowercase) if task == "number" else [first + last for first in ascii_lowercase for last in DIGITS]
+    )
+    answers, places = balanced_cells(rng, count, len(names), size)
+    distances = size - places
+    if task == "number":
+        windows = rng.integers(letters, size=(count, size))
+        queries = [str(distance) for distance in distances]
+    else:
+        asked = answers // digits  # the queried letter
+        # Letters other than the queried one, drawn as steps past it in the circle of the alphabet; the last is the
+        # query's own.
+        lefts = (asked[:, None] + rng.integers(1, letters, size=(count, size + 1))) % letters
+        windows = lefts[:, :-1] * digits + rng.integers(digits, size=(count, size))
+        queries = [
+            ascii_lowercase[own] + ascii_lowercase[wanted] for own, wanted in zip(lefts[:, -1], asked, strict=True)
+        ]
+    windows[np.arange(count), places] = answers
+    return [
+        Example(" ".join([*(names[token] for token in window), query]), names[answer], distance)
+        for window, query, answer, distance in zip(
+            windows.tolist(), queries, answers.tolist(), distances.tolist(), strict=True
+        )
+    ]
 
 
 def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
@@ -82,41 +106,6 @@ def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -
     ]
 
 
-def _number(rng: np.random.Generator, size: int, count: int) -> list[Example]:
-    letters = len(ascii_lowercase)
-    answers, places = balanced_cells(rng, count, letters, size)
-    windows = rng.integers(letters, size=(count, size))
-    windows[np.arange(count), places] = answers
-    return [
-        Example(
-            " ".join([*(ascii_lowercase[i] for i in window), str(size - place)]), ascii_lowercase[answer], size - place
-        )
-        for window, answer, place in zip(windows.tolist(), answers.tolist(), places.tolist(), strict=True)
-    ]
-
-
-def _letter(rng: np.random.Generator, size: int, count: int) -> list[Example]:
-    pairs = [letter + digit for letter in ascii_lowercase for digit in DIGITS]
-    letters, digits = len(ascii_lowercase), len(DIGITS)
-    answers, places = balanced_cells(rng, count, len(pairs), size)
-    asked = answers // digits  # the queried letter
-    # Letters other than the queried one, drawn as steps past it in the circle of the alphabet; the last is the query's.
-    lefts = (asked[:, None] + rng.integers(1, letters, size=(count, size + 1))) % letters
-    windows = lefts[:, :-1] * digits + rng.integers(digits, size=(count, size))
-    windows[np.arange(count), places] = answers
-    queries = zip(lefts[:, -1].tolist(), asked.tolist(), strict=True)
-    return [
-        Example(
-            " ".join([*(pairs[i] for i in window), ascii_lowercase[first] + ascii_lowercase[second]]),
-            pairs[answer],
-            size - place,
-        )
-        for window, (first, second), answer, place in zip(
-            windows.tolist(), queries, answers.tolist(), places.tolist(), strict=True
-        )
-    ]
-
-
 def follow(sequence: str) -> list[int]:
     """The oracle: the positions (from 0) that a reader visits, from the query to the answer.
 
@@ -127,11 +116,10 @@ def follow(sequence: str) -> list[int]:
         WhatwhereError: a token points outside the sequence, or at nothing.
     """
     tokens = sequence.split()
-    counting = tokens[-1].isdigit() if tokens else False
+    points = str.isdigit if tokens and tokens[-1].isdigit() else str.isalpha
     path = [len(tokens) - 1]
-    while tokens and (tokens[path[-1]].isdigit() if counting else tokens[path[-1]].isalpha()):
-        here, token = path[-1], tokens[path[-1]]
-        if counting:
+    while tokens and points(token := tokens[here := path[-1]]):
+        if token.isdigit():
             found = [here - int(token)] if 0 < int(token) <= here else []
         else:
             found = [place for place in range(here - 1, -1, -1) if tokens[place].startswith(token[1:2])]
@@ -152,10 +140,6 @@ def floors(task: str, size: int) -> tuple[float, float]:
     A guess that reads only the query has one letter of 26 in the number task; in the letter task the query gives the
     letter, and one digit of 9 is left. A token of the window is the right place once in ``size``. Elsewhere it may
     still be the same letter in the number task (1/26); in the letter task no other token can be right.
-
-    Args:
-        task: such as ``one_hop_number``.
-        size: tokens of the window.
     """
     kind, name = task.rsplit("_", 1)
     if kind != "one_hop":
@@ -170,20 +154,15 @@ def digest(examples: Sequence[Example]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def prompt(task: str, sequence: str) -> str:
+    """The prompt for one sequence: of ``one_hop_number`` in the paper's words, of ``multi_hop_number`` in ours."""
+    kind, name = task.rsplit("_", 1)
+    return _prompts()[kind][name].replace("{sequence}", sequence)
+
+
 @cache
 def _prompts() -> dict[str, dict[str, str]]:
     return tomllib.loads(files("whatwhere.studies.chat").joinpath("prompts.toml").read_text(encoding="utf-8"))
-
-
-def prompt(task: str, sequence: str) -> str:
-    """The prompt for one sequence.
-
-    Args:
-        task: such as ``one_hop_number`` (the paper's words) or ``multi_hop_number`` (ours).
-        sequence: tokens with spaces between them; the query is the last.
-    """
-    kind, name = task.rsplit("_", 1)
-    return _prompts()[kind][name].replace("{sequence}", sequence)
 
 
 def sequences_in(text: str) -> list[str]:

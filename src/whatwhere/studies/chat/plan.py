@@ -66,6 +66,12 @@ class Plan:
         return self.provider.effort(self.settings.reasoning)
 
     @property
+    def temperature(self) -> float | None:
+        """Of sampling, unless greedy decoding is an argument of the model."""
+        chosen = self.settings.temperature
+        return None if self.provider.greedy_by_argument and chosen == 0 else chosen
+
+    @property
     def folder(self) -> str:
         """Of its logs: replies belong together if all but sizes, runs and tasks is the same; these may grow."""
         settings = self.settings

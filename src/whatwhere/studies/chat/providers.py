@@ -70,15 +70,12 @@ CHAT_MODEL = _ChatModel()
 
 @dataclass(frozen=True)
 class Provider:
-    """Who serves a model.
-
-    Args:
-        model: as inspect-ai names it, PROVIDER/NAME.
-        base_url: where it is served, if not at the provider's own address.
-    """
+    """Who serves a model."""
 
     model: str
+    """As inspect-ai names it, PROVIDER/NAME."""
     base_url: str | None = None
+    """Where it is served, if not at the provider's own address."""
 
     def __post_init__(self) -> None:
         if "/" not in self.model.strip("/") or not self.name:
@@ -134,11 +131,7 @@ class Provider:
         return self.name == "hf"
 
     def open(self, arguments: Mapping[str, Any], *, greedy: bool = True) -> Model:
-        """Makes the inspect-ai model; its key is taken from the environment.
-
-        Args:
-            arguments: of the provider, beyond the name and the address.
-            greedy: whether the likeliest token is to be taken each time.
+        """Makes the inspect-ai model with some arguments of the provider; its key is taken from the environment.
 
         Raises:
             WhatwhereError: a key is missing or was given as an argument, or the provider refuses the rest.

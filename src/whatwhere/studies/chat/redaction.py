@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_text, write_text
@@ -35,20 +36,34 @@ def is_secret(name: str) -> bool:
 def secrets(arguments: Mapping[str, Any] | None = None) -> list[str]:
     """Every key that is known, longest first: of environment variables, and of model arguments."""
     named = [value for name, value in os.environ.items() if is_secret(name)]
-    values = {part for value in (*named, *(v for _, v in secret_arguments(arguments or {}))) for part in value.split()}
+    values = {part for value in (*named, *(v for _, v in _secret_arguments(arguments or {}))) for part in value.split()}
     return sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True)
 
 
-def secret_arguments(content: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Name and value of each argument that is named as keys are, in nested ones too."""
+def _change_texts(content: Any, change: Callable[[str, str], str], name: str = "") -> Any:
+    """Arguments with each text replaced by ``change(name, text)``.
+
+    The name is that of the nearest argument around it, or of one further out that is named as keys are.
+    """
     if isinstance(content, Mapping):
-        for key, value in content.items():
-            yield from secret_arguments(value, name if is_secret(name) else str(key))
-    elif isinstance(content, list | tuple):
-        for value in content:
-            yield from secret_arguments(value, name)
-    elif isinstance(content, str) and is_secret(name):
-        yield name, content
+        return {
+            key: _change_texts(value, change, name if is_secret(name) else str(key)) for key, value in content.items()
+        }
+    if isinstance(content, list | tuple):
+        return [_change_texts(value, change, name) for value in content]
+    return change(name, content) if isinstance(content, str) else content
+
+
+def _secret_arguments(content: Any) -> list[tuple[str, str]]:
+    """Name and value of each argument that is named as keys are, in nested ones too."""
+    found: list[tuple[str, str]] = []
+
+    def note(name: str, value: str) -> str:
+        found.extend([(name, value)] if is_secret(name) else [])
+        return value
+
+    _change_texts(content, note)
+    return found
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
@@ -58,7 +73,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
         WhatwhereError: one is named as keys are and holds a text, or holds a key of the environment.
     """
     text = json.dumps(arguments)
-    named = next((name for name, value in secret_arguments(arguments) if not _reference(value)), None)
+    named = next((name for name, value in _secret_arguments(arguments) if not _reference(value)), None)
     if named is not None or any(key in text for key in secrets()):
         raise WhatwhereError(
             f"expected model arguments without a key, because they are kept with the results, got one"
@@ -73,15 +88,14 @@ def from_environment(content: Any) -> Any:
     Raises:
         WhatwhereError: there is no such variable.
     """
-    if isinstance(content, Mapping):
-        return {key: from_environment(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [from_environment(value) for value in content]
-    if isinstance(content, str) and (name := _reference(content)):
-        if name not in os.environ:
+
+    def value_of(_: str, text: str) -> str:
+        name = _reference(text)
+        if name is not None and name not in os.environ:
             raise WhatwhereError(f"expected the environment variable {name}, which a model argument names, got none.")
-        return os.environ[name]
-    return content
+        return text if name is None else os.environ[name]
+
+    return _change_texts(content, value_of)
 
 
 def _reference(value: str) -> str | None:
@@ -97,11 +111,9 @@ def without(text: str, keys: Sequence[str]) -> str:
 
 
 def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
-    """Strikes keys out of all inspect-ai logs in a directory and below, and of the lists it keeps of them.
+    """Strikes keys out of all inspect-ai logs in a directory and below, and of the lists that it keeps of them.
 
-    Args:
-        directory: it need not exist.
-        arguments: of the model, with the values of the environment.
+    The directory need not exist; ``arguments`` are the model's, with the values of the environment.
 
     Returns:
         The files that held one.
@@ -119,44 +131,33 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
             write_text(path, clean)
             changed.append(path)
     for path in sorted(directory.rglob("*.eval")):
-        own = _named_in(path)
-        if not own and not _holds(path, keys):
-            continue
-        text = without(
-            read_eval_log(str(path)).model_dump_json(), [*keys, *(key for key in own if len(key) >= _SHORTEST)]
+        with reading_log(path):
+            # Keys among the model arguments: of an evaluation that inspect-ai itself was told to run.
+            named = _secret_arguments(read_eval_log(str(path), header_only=True).eval.model_args)
+            own = [text for _, text in named if not _reference(text) and text != STRUCK_OUT]
+            if not own and not _holds(path, keys):
+                continue
+            parts = [part for text in own for part in (text, *text.split()) if len(part) >= _SHORTEST]
+            log = EvalLog.model_validate_json(without(read_eval_log(str(path)).model_dump_json(), [*keys, *parts]))
+        log.eval.model_args = _change_texts(
+            log.eval.model_args,
+            lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text,
         )
-        log = EvalLog.model_validate_json(text)
-        log.eval.model_args = _masked(log.eval.model_args)
         write_eval_log(log, str(path))
         changed.append(path)
     return changed
 
 
-def _named_in(path: Path) -> list[str]:
-    """Keys that a log holds among its model arguments: of an evaluation that inspect-ai itself was told to run."""
-    from inspect_ai.log import read_eval_log
-
+@contextmanager
+def reading_log(path: str | Path) -> Iterator[None]:
+    """Names the log that cannot be read, whatever a damaged archive raises; inspect-ai documents no kinds."""
     try:
-        found = secret_arguments(read_eval_log(str(path), header_only=True).eval.model_args)
-    except Exception as error:  # whatever a damaged archive raises; inspect-ai documents no kinds
+        yield
+    except Exception as error:
         raise WhatwhereError(f"the log {path} cannot be read: {error}. Remove it, and run again.") from error
-    return [
-        part for _, value in found if not _reference(value) and value != STRUCK_OUT for part in (value, *value.split())
-    ]
 
 
 def _holds(path: Path, keys: Sequence[str]) -> bool:
     """Whether a key occurs in a log; reading the bytes is far quicker than parsing them."""
-    try:
-        with ZipFile(path) as archive:
-            return any(key.encode() in archive.read(name) for name in archive.namelist() for key in keys)
-    except BadZipFile as error:
-        raise WhatwhereError(f"the log {path} cannot be read: {error}. Remove it, and run again.") from error
-
-
-def _masked(content: Any, name: str = "") -> Any:
-    if isinstance(content, Mapping):
-        return {key: _masked(value, name if is_secret(name) else str(key)) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_masked(value, name) for value in content]
-    return STRUCK_OUT if isinstance(content, str) and is_secret(name) and not _reference(content) else content
+    with ZipFile(path) as archive:
+        return any(key.encode() in archive.read(name) for name in archive.namelist() for key in keys)

@@ -102,17 +102,7 @@ def reading(name: str, max_tokens: int) -> Scorer:
 
 def _cost(output: ModelOutput) -> dict[str, int | bool | None]:
     """Tokens of one reply, None where the provider does not say; and whether the model reasoned before it."""
-    usage = output.usage
-    thought = usage.reasoning_tokens if usage else None
-    shown = any(
-        isinstance(part, ContentReasoning)
-        for choice in output.choices
-        if isinstance(choice.message.content, list)
-        for part in choice.message.content
-    )
-    return {
-        "input_tokens": usage.input_tokens if usage else None,
-        "output_tokens": usage.output_tokens if usage else None,
-        "reasoning_tokens": thought,
-        "reasoned": bool(thought) or shown,
-    }
+    names = ("input_tokens", "output_tokens", "reasoning_tokens")
+    tokens = {name: getattr(output.usage, name, None) for name in names}
+    shown = any(isinstance(part, ContentReasoning) for choice in output.choices for part in choice.message.content)
+    return {**tokens, "reasoned": bool(tokens["reasoning_tokens"]) or shown}

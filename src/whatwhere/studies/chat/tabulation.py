@@ -7,7 +7,6 @@ second; here 95 % of the replies at sizes from 100 on must be one word, without 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import groupby, pairwise
@@ -15,6 +14,7 @@ from math import nan
 from statistics import fmean, stdev
 
 from whatwhere.heads.estimate import Estimate, share
+from whatwhere.store.tables import from_frame, read_csv
 from whatwhere.studies.chat.extraction import Verdict
 from whatwhere.studies.chat.logs import Logged
 from whatwhere.studies.chat.one_hop import floors
@@ -29,11 +29,8 @@ SINGLE = 0.95
 
 def quoted() -> list[Quoted]:
     """The paper's table of accuracies (Appendix "Generalization on LLMs"), as printed."""
-    text = files("whatwhere.studies.chat").joinpath("published.csv").read_text(encoding="utf-8")
-    return [
-        Quoted(row["model"], row["task"], int(row["size"]), float(row["mean"]), float(row["sd"]))
-        for row in csv.DictReader(text.splitlines())
-    ]
+    content = files("whatwhere.studies.chat").joinpath("published.csv").read_bytes()
+    return from_frame(Quoted, read_csv(Quoted, content, "the paper's table"))
 
 
 def cells(logs: Sequence[Logged]) -> list[Cell]:
@@ -91,12 +88,11 @@ def _screen(model: str, samples: Sequence[Sample]) -> Screening:
         why.append(f"one word in {single.value:.0%} of the replies at sizes from {LONG} on, below {SINGLE:.0%}")
     if reasoned > 1 - SINGLE:
         why.append(f"reasoning before {reasoned:.0%} of the replies at sizes from {LONG} on")
-    missing = [
-        name for name, found in ((f"letters at size {BASE_SIZE}", base), (f"sizes from {LONG} on", long)) if not found
-    ]
-    status = "screened out" if why else "not measured" if missing else "passed"
-    if not why and missing:
-        why.append(f"no replies at {' and '.join(missing)}")
+    status = "screened out" if why else "passed"
+    missing = [] if base else [f"letters at size {BASE_SIZE}"]
+    missing += [] if long else [f"sizes from {LONG} on"]
+    if missing and not why:
+        status, why = "not measured", [f"no replies at {' and '.join(missing)}"]
     return Screening(model, status, "; ".join(why), letter, single, reasoned)
 
 
