@@ -24,7 +24,7 @@ from whatwhere.store.files import write_bytes
 from whatwhere.store.tables import write_csv
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
-from whatwhere.tasks.vocabulary import Each, Marks, Sequences
+from whatwhere.tasks.vocabulary import Marks, Sequences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,22 +156,17 @@ def shortcuts(task: Task, batch: Batch) -> pd.DataFrame:
     import pandas as pd
 
     view = View(task, batch.tokens)
+    right = view.tokens[:, : view.start] == batch.answers[:, None]  # [n, target]
     classes = {hop: batch.hops == hop for hop in range(1, task.max_hops + 1)}
     rows = []
-    for hopping, rules in ((False, NOT_HOPPING), (True, HOPPING)):
-        for name, rule in rules.items():
-            right = _share_right(view, rule(view), batch.answers)
-            for hop, some in classes.items():
-                accuracy = float(right[some].mean()) if some.any() else float("nan")
-                rows.append((name.format(label=task.vocabulary.label), hopping, hop, accuracy, int(some.sum())))
+    for name, rule in (NOT_HOPPING | HOPPING).items():
+        score = rule(view)[:, : view.start]
+        best = score == score.max(1, keepdims=True)
+        share = (best & right).sum(1) / best.sum(1)  # [n]
+        for hop, some in classes.items():
+            accuracy = float(share[some].mean()) if some.any() else float("nan")
+            rows.append((name.format(label=task.vocabulary.label), name in HOPPING, hop, accuracy, int(some.sum())))
     return pd.DataFrame(rows, columns=["rule", "hopping", "hops", "accuracy", "count"])
-
-
-def _share_right(view: View, score: Scores, answers: Each) -> Float[np.ndarray, "n"]:
-    score = score[:, : view.start]
-    best = score == score.max(1, keepdims=True)
-    right = view.tokens[:, : view.start] == answers[:, None]
-    return (best & right).sum(1) / best.sum(1)
 
 
 def write_shortcuts(path: Path, found: pd.DataFrame) -> None:

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int, Int32
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.tasks.balance import balanced_cells
 from whatwhere.tasks.batch import Batch, paths_through
 from whatwhere.tasks.vocabulary import Each, Sequences, Vocabulary
@@ -267,8 +268,8 @@ def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
     """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers.
 
     Raises:
-        WhatwhereError: the seed is negative.
+        WhatwhereError: the seed is negative or does not fit into 64 bits.
     """
-    if seed < 0:
-        raise WhatwhereError(f"expected a seed of 0 or more, got {seed}.")
+    if not 0 <= seed <= LARGEST_SEED:
+        raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed:,}.")
     return np.random.default_rng([seed, *purpose.encode()]).spawn(2)
