@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from whatwhere.studies.claim import Claim, Finding, listed, sureness
 from whatwhere.studies.dynamics.claims_purity import PURITY_CLAIMS
 from whatwhere.studies.dynamics.learned_runs import learned, require_start, training
-from whatwhere.studies.dynamics.learning import LEARNED, crossings, spread
+from whatwhere.studies.dynamics.learning import crossings, spread
 from whatwhere.studies.dynamics.tables import Accuracy
-from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.evidence import LEARNED, Evidence, NotTested
 
 TASKS = ("number", "letter")
 SOLVED = 0.99
@@ -36,51 +37,44 @@ def both_learned(evidence: Evidence) -> Finding:
     return Finding(worst >= SOLVED, worst, why, row.accuracy.interval, row.accuracy.n)
 
 
-def hops_in_order(model: str) -> Callable[[Evidence], Finding]:
+def hops_in_order(evidence: Evidence, model: str) -> Finding:
     """Whether hop classes are learned one after another, and far enough apart not to count as at once."""
-
-    def measure(evidence: Evidence) -> Finding:
-        found = _order(evidence, model)
-        steps = list(crossings(learned(evidence, model)).values())
-        ordered = all(earlier <= later for earlier, later in pairwise(steps))
-        return Finding(ordered and found.value > TOGETHER, found.value, found.why, found.interval, found.inputs)
-
-    return measure
+    steps, found = _order(evidence, model)
+    ordered = all(earlier <= later for earlier, later in pairwise(steps))
+    return replace(found, holds=ordered and found.value > TOGETHER)
 
 
 def letter_together(evidence: Evidence) -> Finding:
     """Whether the last hop class is learned little later than the first."""
-    found = _order(evidence, "letter")
-    why = found.why
-    if (
-        found.value > TOGETHER
-        and evidence.results("dynamics", "letter").inputs.get("task", {}).get("generator") == "decoy"
-    ):
-        why += " This model was trained on leak-free data, not on the authors'."
-    return Finding(found.value <= TOGETHER, found.value, why, found.interval, found.inputs)
+    _, found = _order(evidence, "letter")
+    generator = evidence.results("dynamics", "letter").inputs.get("task", {}).get("generator")
+    if found.value > TOGETHER and generator == "decoy":
+        found = replace(found, why=f"{found.why} This model was trained on leak-free data, not on the authors'.")
+    return replace(found, holds=found.value <= TOGETHER)
 
 
-def _order(evidence: Evidence, model: str) -> Finding:
-    """When each hop class is learned; the value is the last step over the first."""
+def _order(evidence: Evidence, model: str) -> tuple[list[float], Finding]:
+    """When each hop class is learned, and the last step over the first, still without a verdict."""
     run = learned(evidence, model)
     ratio, steps = spread(run), crossings(run)
     told = listed([f"{step:,.0f}" for step in steps.values()])
     why = f"{LEARNED} is reached at steps {told} for {listed(list(steps))} hops." + sureness(ratio.interval, TOGETHER)
-    return Finding(False, ratio.value, why, ratio.interval, ratio.n)
+    return list(steps.values()), Finding(False, ratio.value, why, ratio.interval, ratio.n)
 
 
 def scores_start_high(evidence: Evidence) -> Finding:
     """The lowest of both scores and the entropy's share of its maximum, over all heads before training."""
-    lowest, inputs = [], 0
-    for model in TASKS:
-        run = training(evidence, model)
-        history, inputs = run.scores, run.settings.inputs
+    runs = {model: training(evidence, model) for model in TASKS}
+    for model, run in runs.items():
         require_start(run, model)
-        lowest.append([float(part[0].min()) for part in (history.positional, history.symbolic, history.entropy_share)])
-    positional, symbolic, entropy = np.min(lowest, 0).tolist()
+    histories = [run.scores for run in runs.values()]
+    positional, symbolic, entropy = (
+        min(float(getattr(history, name)[0].min()) for history in histories)
+        for name in ("positional", "symbolic", "entropy_share")
+    )
     value = min(positional, symbolic, entropy)
     why = f"At step 0 no head is below {positional:.3f} positional, {symbolic:.3f} symbolic, {entropy:.3f} entropy."
-    return Finding(value >= HIGH, value, why, None, inputs)
+    return Finding(value >= HIGH, value, why, None, runs["letter"].settings.inputs)
 
 
 def exclusion(evidence: Evidence) -> Finding:
@@ -119,69 +113,54 @@ _AT = "last query, tau 1e-4"
 
 CLAIMS = (
     Claim(
-        "both-tasks-learned",
-        "Both tasks are learned",
+        "both-tasks-learned", "Both tasks are learned",
         "A 12-layer GPT-J with one head per layer learns both tasks, every hop class of them.",
         "Section 3.1, Figure 2A",
         "Accuracy of the worst hop class of both models on the test split (the scored inputs if that is all).",
-        f"at least {SOLVED}: Figure 2A ends at maximal accuracy, and the text gives no number",
-        both_learned,
+        f"at least {SOLVED}: Figure 2A ends at maximal accuracy, and the text gives no number", both_learned,
     ),
     Claim(
-        "number-hops-in-order",
-        "Number task: one hop is learned first, then two, three and four",
+        "number-hops-in-order", "Number task: one hop is learned first, then two, three and four",
         "On the number task accuracy emerges progressively, from one hop to four.",
         "Section 3.3, Figure 2A",
         _STEPS,
-        _IN_ORDER,
-        hops_in_order("number"),
+        _IN_ORDER, partial(hops_in_order, model="number"),
     ),
     Claim(
-        "letter-hops-together",
-        "Letter task: all hop classes are learned nearly at once",
+        "letter-hops-together", "Letter task: all hop classes are learned nearly at once",
         "The letter task has no hop-wise gradient: the hop classes are acquired nearly simultaneously.",
         "Section 3.3, Figure 2A",
         _STEPS,
-        f"the last at no more than {TOGETHER} times the step of the first",
-        letter_together,
+        f"the last at no more than {TOGETHER} times the step of the first", letter_together,
     ),
     Claim(
-        "control-hops-in-order",
-        "Letter task on leak-free data: hop classes are learned one after another",
+        "control-hops-in-order", "Letter task on leak-free data: hop classes are learned one after another",
         "Our control: the letter task has no hop-wise gradient because of the authors' data, which leak the answer. "
         "Without the leak it has one.",
         "not in the paper; see docs/tasks.md",
         _STEPS,
-        _IN_ORDER,
-        hops_in_order("letter-control"),
+        _IN_ORDER, partial(hops_in_order, model="letter-control"),
     ),
     Claim(
-        "scores-start-high",
-        "Both scores start high, with high entropy",
+        "scores-start-high", "Both scores start high, with high entropy",
         "Before training every head has a high positional and a high symbolic score, because its attention is uniform.",
         "Section 3.1, Figure 2B",
         f"Lowest of both scores and of entropy / maximum, over all heads of both models at step 0 ({_AT}).",
-        f"at least {HIGH}: high is what purity calls high (gamma 0.1)",
-        scores_start_high,
-        "near 1 in Figure 2B",
+        f"at least {HIGH}: high is what purity calls high (gamma 0.1)", scores_start_high, "near 1 in Figure 2B",
     ),
     Claim(
-        "exclusion-principle",
-        "Exclusion principle: no head is low on both scores",
+        "exclusion-principle", "Exclusion principle: no head is low on both scores",
         "A head cannot be neither positional nor symbolic; the two scores of a head sum to 1 at least.",
         "Section 3.1 (after the earlier paper on the scores)",
         f"Smallest sum of both scores over all heads and checkpoints of both runs ({_AT}).",
-        "at least 1",
-        exclusion,
+        "at least 1", exclusion,
     ),
     Claim(
-        "both-high-means-uniform",
-        "Both scores high means uniform attention",
+        "both-high-means-uniform", "Both scores high means uniform attention",
         "By the exclusion principle two high scores are indicative of a uniform distribution of attention.",
         "Section 3.1",
         f"Lowest entropy / maximum among heads and checkpoints where both scores are at least {HIGH} ({_AT}).",
-        f"at least {HIGH}",
-        high_means_uniform,
+        f"at least {HIGH}", high_means_uniform,
     ),
     *PURITY_CLAIMS,
 )  # fmt: skip

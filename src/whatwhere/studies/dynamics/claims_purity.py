@@ -9,9 +9,8 @@ across windows (docs/scores.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from functools import partial
 
 import numpy as np
 
@@ -23,73 +22,57 @@ from whatwhere.studies.dynamics.learned_runs import (
     GAMMA,
     Heads,
     Kinds,
+    Which,
     all_heads,
+    chosen_heads,
     final_kinds,
     learned,
-    needed_heads,
     over_band,
     require_start,
-    sufficient_heads,
 )
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.tables import Window
+from whatwhere.studies.mechanism.tables import Head, Window
 
 RISES = 2
 """A staircase has at least two steps."""
-Which = Literal["all", "needed", "sufficient"]
-_OF = {
+_OF: dict[Which, str] = {
     "all": "all heads",
     "needed": "the heads whose ablation alone costs accuracy",
     "sufficient": "the fewest heads that suffice",
 }
 
 
-def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training, Heads]:
-    """A model that has learned its task, and all of its heads or those that it needs."""
-    run = learned(evidence, model)
-    if which == "all":
-        return run, all_heads(run)
-    return run, (needed_heads if which == "needed" else sufficient_heads)(evidence, model)
-
-
-def pure_at_maximum(model: str, which: Which) -> Callable[[Evidence], Finding]:
+def pure_at_maximum(evidence: Evidence, model: str, which: Which) -> Finding:
     """The share of heads that are pure, of either kind, at the moment of maximal accuracy."""
+    run, heads = chosen_heads(evidence, model, which)
+    require_start(run, model)
 
-    def measure(evidence: Evidence) -> Finding:
-        run, heads = chosen_heads(evidence, model, which)
-        require_start(run, model)
+    def pure_at(history: ScoreHistory, at: int) -> Heads:
+        found = history.purity(GAMMA)
+        return [head for head in heads if (found.positional | found.symbolic)[at][head]]
 
-        def pure_at(history: ScoreHistory, at: int) -> Heads:
-            found = history.purity(GAMMA)
-            return [head for head in heads if (found.positional | found.symbolic)[at][head]]
-
-        steps = run.scores.steps
-        at = int(np.searchsorted(steps, run.best, side="right")) - 1  # the checkpoint at or before t*
-        then, now = pure_at(run.scores, at), pure_at(run.scores, -1)
-        impure = [head for head in heads if head not in then]
-        scores = ", ".join(f"layer {_name(run, head)} {_pair(run, at, head)}" for head in impure[:4])
-        more = f" and {len(impure) - 4} more" if len(impure) > 4 else ""
-        why = (
-            f"At step {steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
-            + f" Not pure then: {scores}{more} (positional/symbolic)." * bool(impure)
-            + over_band(run, lambda history: len(pure_at(history, at)))
-        )
-        return share_of_heads(len(then), len(heads), why, run)
-
-    return measure
+    steps = run.scores.steps
+    at = int(np.searchsorted(steps, run.best, side="right")) - 1  # the checkpoint at or before t*
+    then, now = pure_at(run.scores, at), pure_at(run.scores, -1)
+    impure = [head for head in heads if head not in then]
+    pairs = [(run.scores.positional[at][head], run.scores.symbolic[at][head]) for head in impure[:4]]
+    scores = ", ".join(f"layer {_name(run, head)} {a:.2f}/{b:.2f}" for head, (a, b) in zip(impure, pairs, strict=False))
+    more = f" and {len(impure) - 4} more" if len(impure) > 4 else ""
+    why = (
+        f"At step {steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
+        + f" Not pure then: {scores}{more} (positional/symbolic)." * bool(impure)
+        + over_band(run, lambda history: len(pure_at(history, at)))
+    )
+    return share_of_heads(len(then), len(heads), why, run)
 
 
-def kinds_present(model: str, which: Which) -> Callable[[Evidence], Finding]:
+def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
-
-    def measure(evidence: Evidence) -> Finding:
-        run, heads = chosen_heads(evidence, model, which)
-        kinds = final_kinds(run, heads)
-        return _both_kinds(kinds, f"Of {_OF[which]}, {_told(kinds)} by the end of training.", run)
-
-    return measure
+    run, heads = chosen_heads(evidence, model, which)
+    kinds = final_kinds(run, heads)
+    return _both_kinds(kinds, f"Of {_OF[which]}, {_told(kinds)} by the end of training.", run)
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
@@ -105,31 +88,26 @@ def _both_kinds(kinds: Kinds, why: str, run: Training) -> Finding:
     return Finding(present == len(KINDS), float(present), why, None, run.settings.inputs)
 
 
-def letter_symbolic_only(which: Which) -> Callable[[Evidence], Finding]:
+def letter_symbolic_only(evidence: Evidence, which: Which) -> Finding:
     """The share of needed heads of the letter model that are purely symbolic; no head may be purely positional."""
-
-    def measure(evidence: Evidence) -> Finding:
-        run, heads = chosen_heads(evidence, "letter", which)
-        kinds, positional = final_kinds(run, heads), final_kinds(run, all_heads(run))["positional"]
-        why = (
-            f"Of {_OF[which]}, {_told(kinds)} by the end of training; "
-            f"of all heads {len(positional)} are purely positional."
-        )
-        found = share_of_heads(len(kinds["symbolic"]), len(heads), why, run)
-        return replace(found, holds=found.holds and not positional)
-
-    return measure
+    run, heads = chosen_heads(evidence, "letter", which)
+    kinds, positional = final_kinds(run, heads), final_kinds(run, all_heads(run))["positional"]
+    why = (
+        f"Of {_OF[which]}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely positional."
+    )
+    found = share_of_heads(len(kinds["symbolic"]), len(heads), why, run)
+    return replace(found, holds=found.holds and not positional)
 
 
 def needed_pure_within_window(evidence: Evidence) -> Finding:
     """The share of needed heads of the number model that are pure within the window they look at most."""
     run, heads = chosen_heads(evidence, "number", "needed")
     windows = main_windows(evidence)
-    pure = [head for head in heads if label_of(windows[head].positional, windows[head].symbolic, GAMMA) in KINDS]
+    rows = [windows[head] for head in heads]
+    pure = [row for row in rows if label_of(row.positional, row.symbolic, GAMMA) in KINDS]
     told = ", ".join(
-        f"layer {_name(run, head)} {windows[head].positional:.2f}/{windows[head].symbolic:.2f} in the "
-        f"{windows[head].window} window"
-        for head in heads
+        f"layer {_name(run, (row.layer, row.head))} {row.positional:.2f}/{row.symbolic:.2f} in the {row.window} window"
+        for row in rows
     )
     return share_of_heads(len(pure), len(heads), f"At the end of training: {told}.", run)
 
@@ -176,7 +154,7 @@ def same_at_smaller_gamma(evidence: Evidence) -> Finding:
     return share_of_heads(small, large, why, run)
 
 
-def main_windows(evidence: Evidence) -> dict[tuple[int, int], Window]:
+def main_windows(evidence: Evidence) -> dict[Head, Window]:
     """Of each head of the number model, its scores within the window that gets most of its attention."""
     rows = sorted(evidence.rows("mechanism", "number", "windows", Window), key=lambda row: row.attention)
     return dict(sorted({(row.layer, row.head): row for row in rows}.items()))  # of a head, the last one stays
@@ -187,11 +165,7 @@ def share_of_heads(hits: int, count: int, why: str, run: Training) -> Finding:
     return Finding(hits == count, hits / count, why, None, run.settings.inputs)
 
 
-def _pair(run: Training, at: int, head: tuple[int, int]) -> str:
-    return f"{run.scores.positional[at][head]:.2f}/{run.scores.symbolic[at][head]:.2f}"
-
-
-def _name(run: Training, head: tuple[int, int]) -> str:
+def _name(run: Training, head: Head) -> str:
     return head_name(*head, run.scores.shape[1])
 
 
@@ -216,110 +190,88 @@ _FEWEST = "of the fewest heads that keep 0.95 of a hop class while all others ar
 def _purity_claim(model: str, which: Which) -> Claim:
     of = "all heads are" if which == "all" else "every needed head is"
     return Claim(
-        f"pure-at-maximum-{model}-{which}",
-        f"{model.capitalize()} task: {of} pure when accuracy is maximal",
+        f"pure-at-maximum-{model}-{which}", f"{model.capitalize()} task: {of} pure when accuracy is maximal",
         "Heads must be pure, positional or symbolic, for test accuracy to converge to its maximum: when it has, "
         + ("all heads are." if which == "all" else "those are that the model needs."),
         "Section 3.1, Figures 2B and 2C",
         f"Share of {'all heads' if which == 'all' else f'heads {_ALONE}'} that are pure at the step of maximal "
         f"accuracy ({_AT}).",
-        _EVERY,
-        pure_at_maximum(model, which),
-    )
+        _EVERY, partial(pure_at_maximum, model=model, which=which),
+    )  # fmt: skip
 
 
 PURITY_CLAIMS = (
     *(_purity_claim(model, which) for which in ("all", "needed") for model in ("number", "letter")),
     Claim(
-        "pure-number-needed-within-window",
-        "Number task, within a window: every needed head is pure",
+        "pure-number-needed-within-window", "Number task, within a window: every needed head is pure",
         "Our reading: a needed head is pure among the tokens of the window that it looks at most.",
         _OURS,
         f"Share of needed heads that are pure {_END}, with swaps inside that window alone.",
-        _EVERY,
-        needed_pure_within_window,
+        _EVERY, needed_pure_within_window,
     ),
     Claim(
-        "positional-purity-steps",
-        "Number task: positional purity rises in steps",
+        "positional-purity-steps", "Number task: positional purity rises in steps",
         "The count of purely positional heads rises step by step, as hop classes are learned.",
         "Section 3.3, Figure 2C",
         f"Separate checkpoints at which heads of the number model become purely positional for good ({_AT}).",
-        f"at least {RISES}, without which there is no staircase",
-        positional_staircase,
+        f"at least {RISES}, without which there is no staircase", positional_staircase,
     ),
     Claim(
-        "symbolic-purity-early",
-        "Number task: symbolic heads are there early enough",
+        "symbolic-purity-early", "Number task: symbolic heads are there early enough",
         "Symbolic propagation is available early enough to support the later positional computations.",
         "Section 3.3, Figure 2C",
         "Step from which the first head is purely symbolic for good, over the step at which the last hop class "
         f"reaches 0.9 ({_AT}).",
-        "at most 1",
-        symbolic_early,
+        "at most 1", symbolic_early,
     ),
     Claim(
-        "purity-same-at-smaller-gamma",
-        "Purity looks the same at a smaller tolerance",
+        "purity-same-at-smaller-gamma", "Purity looks the same at a smaller tolerance",
         "At gamma 0.05 the purity curves keep their shape, aside from a small shift in time.",
         "Appendix, learning dynamics in all layers",
         "Of the heads of both models that end pure at gamma 0.1, the share that ends pure at 0.05 (last query, tau "
         "1e-4).",
-        _EVERY,
-        same_at_smaller_gamma,
+        _EVERY, same_at_smaller_gamma,
     ),
     Claim(
-        "number-needs-both-kinds",
-        "The number task needs positional and symbolic heads",
+        "number-needs-both-kinds", "The number task needs positional and symbolic heads",
         "The number task requires both positional and symbolic heads.",
         _WHERE,
         f"Kinds of pure heads among those {_ALONE}, {_END}.",
-        "2 kinds",
-        kinds_present("number", "needed"),
+        "2 kinds", partial(kinds_present, model="number", which="needed"),
     ),
     Claim(
-        "number-suffices-with-both-kinds",
-        "The fewest heads that do the number task are positional and symbolic",
+        "number-suffices-with-both-kinds", "The fewest heads that do the number task are positional and symbolic",
         "Our reading, where no single head is needed: the heads that suffice are of both kinds.",
         _OURS,
         f"Kinds of pure heads {_FEWEST}, {_END}.",
-        "2 kinds",
-        kinds_present("number", "sufficient"),
+        "2 kinds", partial(kinds_present, model="number", which="sufficient"),
     ),
     Claim(
-        "number-has-both-kinds",
-        "The number model ends with positional and symbolic heads",
+        "number-has-both-kinds", "The number model ends with positional and symbolic heads",
         "A weaker reading: both kinds of pure heads are there, whether or not the model needs them.",
         "Sections 3.1 and 3.3, Figure 2C",
         f"Kinds of pure heads {_END}, with swaps over the whole input.",
-        "2 kinds",
-        kinds_present("number", "all"),
+        "2 kinds", partial(kinds_present, model="number", which="all"),
     ),
     Claim(
-        "number-has-both-kinds-within-window",
-        "Within a window, the number model has positional and symbolic heads",
+        "number-has-both-kinds-within-window", "Within a window, the number model has positional and symbolic heads",
         "Our reading: both kinds are there, among the tokens of the window that each head looks at most.",
         _OURS,
         f"Kinds of pure heads {_END}, with swaps inside that window alone.",
-        "2 kinds",
-        kinds_within_window,
+        "2 kinds", kinds_within_window,
     ),
     Claim(
-        "letter-needs-only-symbolic",
-        "The letter task needs symbolic heads only",
+        "letter-needs-only-symbolic", "The letter task needs symbolic heads only",
         "The letter task requires only symbolic heads.",
         _WHERE,
         f"Share of purely symbolic heads among those {_ALONE}, {_END}.",
-        "every one of them, and no purely positional head anywhere",
-        letter_symbolic_only("needed"),
+        "every one of them, and no purely positional head anywhere", partial(letter_symbolic_only, which="needed"),
     ),
     Claim(
-        "letter-suffices-with-symbolic",
-        "The fewest heads that do the letter task are symbolic",
+        "letter-suffices-with-symbolic", "The fewest heads that do the letter task are symbolic",
         "Our reading, where no single head is needed: the heads that suffice are symbolic.",
         _OURS,
         f"Share of purely symbolic heads {_FEWEST}, {_END}.",
-        "every one of them, and no purely positional head anywhere",
-        letter_symbolic_only("sufficient"),
+        "every one of them, and no purely positional head anywhere", partial(letter_symbolic_only, which="sufficient"),
     ),
 )  # fmt: skip

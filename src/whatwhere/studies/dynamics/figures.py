@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from whatwhere.heads.purity import GAMMAS
 from whatwhere.studies.dynamics.history import Training
@@ -29,9 +31,6 @@ from whatwhere.studies.dynamics.panels import (
 )
 from whatwhere.studies.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PAPER_LAYERS = (1, 5, 11)
 """The depths of Figure 2B."""
 COLUMN = 4.6
@@ -40,8 +39,6 @@ COLUMN = 4.6
 
 def draw_figure_2(results: Mapping[str, Results]) -> Figure:
     """Accuracy above scores above purity, one column for each kind of training (of several seeds, the first)."""
-    from matplotlib import pyplot
-
     runs = [found[0] for found in by_title(results).values()]
     layers = [shown_layers(run) for run in runs]
     middle = max(map(len, layers))
@@ -72,8 +69,6 @@ def draw_figure_2(results: Mapping[str, Results]) -> Figure:
 
 def draw_all_layers(results: Mapping[str, Results]) -> Figure:
     """The appendix figure "all layers": every layer's scores and entropy, two columns for each run."""
-    from matplotlib import pyplot
-
     runs = [found[0] for found in by_title(results).values()]
     lines = max(math.ceil(run.scores.shape[0] / 2) for run in runs)
     figure = pyplot.figure(figsize=(1.2 * COLUMN * len(runs), 1.3 + 1.35 * lines))
@@ -93,8 +88,6 @@ def draw_all_layers(results: Mapping[str, Results]) -> Figure:
 
 def draw_gammas(results: Mapping[str, Results]) -> Figure:
     """The appendix figure "gammas": purity counts at both tolerances."""
-    from matplotlib import pyplot
-
     runs = [found[0] for found in by_title(results).values()]
     figure, panels = pyplot.subplots(
         len(GAMMAS), len(runs), figsize=(COLUMN * len(runs), 2.9 * len(GAMMAS)), squeeze=False, sharex="col"
@@ -113,8 +106,6 @@ def draw_gammas(results: Mapping[str, Results]) -> Figure:
 
 def draw_seeds(results: Mapping[str, Results]) -> Figure:
     """Accuracy and purity of every run: a line of panels for each, and two columns for each kind of training."""
-    from matplotlib import pyplot
-
     groups = by_title(results)
     lines = max(map(len, groups.values()))
     names = {id(one): name for name, one in results.items()}
@@ -123,23 +114,19 @@ def draw_seeds(results: Mapping[str, Results]) -> Figure:
         sharex="col",
     )  # fmt: skip
     for column, (title, runs) in enumerate(groups.items()):
-        longest = max(run.last for run in runs)
-        for line in range(lines):
-            accuracy, counts = panels[line, 2 * column : 2 * column + 2]
-            accuracy.set_visible(line < len(runs))
-            counts.set_visible(line < len(runs))
-            if line < len(runs):
-                run = runs[line]
-                draw_accuracy(accuracy, run)
-                draw_purity(counts, run.pure(GAMMAS[0]), run.last)
-                mark_maximum(accuracy, run, label_at=0.02)
-                mark_maximum(counts, run)
-                accuracy.set_ylabel(names[id(run.results)], fontsize=8)
-            accuracy.set_xlim(0, longest)
-            counts.set_xlim(0, longest)
-        for axes, text in zip(panels[0, 2 * column :], (f"{title}: accuracy", "Pure for good"), strict=False):
+        both = panels[:, 2 * column : 2 * column + 2]
+        for (accuracy, counts), run in zip(both, runs, strict=False):
+            draw_accuracy(accuracy, run)
+            draw_purity(counts, run.pure(GAMMAS[0]), run.last)
+            mark_maximum(accuracy, run, label_at=0.02)
+            mark_maximum(counts, run)
+            accuracy.set_ylabel(names[id(run.results)], fontsize=8)
+        for axes in both[len(runs) :].ravel():
+            axes.set_visible(False)
+        for axes, text in zip(both[0], (f"{title}: accuracy", "Pure for good"), strict=True):
             axes.set_title(text, weight="bold")
-        for axes in panels[len(runs) - 1, 2 * column : 2 * column + 2]:
+            axes.set_xlim(0, max(run.last for run in runs))  # shared by the panels below
+        for axes in both[len(runs) - 1]:
             axes.set_xlabel("training step")
             axes.tick_params(labelbottom=True)
     legend_below(figure, panels.ravel().tolist())
@@ -148,8 +135,6 @@ def draw_seeds(results: Mapping[str, Results]) -> Figure:
 
 def draw_readings(results: Mapping[str, Results]) -> Figure:
     """Purity counts of one run, by reading of queries (down) and tau (across)."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     run = Training(one)
     taus = sorted({row.tau for row in run.pure_heads})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from whatwhere.heads.entropy import min_max
 from whatwhere.heads.purity import GAMMAS, Purity, purity, step_of_maximal_accuracy
-from whatwhere.studies.dynamics.tables import Accuracy, PureHead
+from whatwhere.studies.dynamics.tables import PureHead
 from whatwhere.studies.results import Results
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ class ScoreHistory:
     @classmethod
     def each(cls, frame: pd.DataFrame) -> dict[tuple[str, float], ScoreHistory]:
         """From a table of scores, by reading and tau."""
-        readings, taus = frame["reading"].to_numpy(), frame["tau"].to_numpy()
-        pairs = dict.fromkeys(zip(readings.tolist(), taus.tolist(), strict=True))
-        return {(reading, tau): cls.of(frame.loc[(readings == reading) & (taus == tau), :]) for reading, tau in pairs}
+        groups: Any = frame.groupby(["reading", "tau"], sort=False)
+        return {(reading, tau): cls.of(part) for (reading, tau), part in groups}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,37 +80,35 @@ class Training:
         return f"{task['name'].capitalize()} task" + " (leak-free data)" * (task.get("generator") == "decoy")
 
     @cached_property
-    def _rows(self) -> list[Accuracy]:
-        """The rows on the scored inputs; the training's own, if few checkpoints are left to score."""
-        rows = self.results.rows("accuracy", Accuracy)
-        scored, own = ([row for row in rows if row.split == split] for split in ("scored", "validation"))
-        return scored if 2 * len({row.step for row in scored}) >= len({row.step for row in own}) else own
+    def _curves(self) -> pd.DataFrame:
+        """Accuracies on the scored inputs, and how many; the training's own, if few checkpoints are left to score.
 
-    @cached_property
+        Rows are steps; columns are (``accuracy`` or ``accuracy_n``, hop).
+        """
+        frame = self.results["accuracy"]
+        scored, own = (frame.loc[frame["split"] == split, :] for split in ("scored", "validation"))
+        chosen = scored if 2 * len(set(scored["step"])) >= len(set(own["step"])) else own
+        return chosen.pivot(index="step", columns="hop", values=["accuracy", "accuracy_n"])
+
+    @property
     def steps(self) -> Int[np.ndarray, "step"]:
         """At which accuracy was measured."""
-        return np.unique([row.step for row in self._rows])
+        return self._curves.index.to_numpy()
 
-    @cached_property
+    @property
     def hops(self) -> list[int]:
         """The hop classes."""
-        return sorted({row.hop for row in self._rows})
+        return self._curves["accuracy"].columns.tolist()
 
-    @cached_property
+    @property
     def accuracy(self) -> Float[np.ndarray, "step hop"]:
         """The accuracy of each hop class."""
-        return self._table([row.accuracy.value for row in self._rows])
+        return self._curves["accuracy"].to_numpy()
 
-    @cached_property
+    @property
     def counts(self) -> Float[np.ndarray, "step hop"]:
         """How many inputs each of these accuracies comes from."""
-        return self._table([row.accuracy.n for row in self._rows])
-
-    def _table(self, values: list[float] | list[int]) -> Float[np.ndarray, "step hop"]:
-        table = np.full((len(self.steps), len(self.hops)), np.nan)
-        at = np.searchsorted(self.steps, [row.step for row in self._rows])
-        table[at, [self.hops.index(row.hop) for row in self._rows]] = values
-        return table
+        return self._curves["accuracy_n"].to_numpy()
 
     @property
     def mean(self) -> Float[np.ndarray, "step"]:
@@ -126,8 +123,8 @@ class Training:
     @cached_property
     def best(self) -> float:
         """The step t* of maximal accuracy (erratum E18)."""
-        both = zip(self.steps.tolist(), self.mean.tolist(), strict=True)
-        return step_of_maximal_accuracy([{"step": step, "accuracy": share} for step, share in both])
+        rows = zip(self.steps.tolist(), self.mean.tolist(), strict=True)
+        return step_of_maximal_accuracy([{"step": step, "accuracy": share} for step, share in rows])
 
     @cached_property
     def scores(self) -> ScoreHistory:
@@ -137,11 +134,9 @@ class Training:
     @cached_property
     def by_tau(self) -> dict[float, ScoreHistory]:
         """At the last query, for each tau of the band."""
-        return {
-            tau: history
-            for (reading, tau), history in ScoreHistory.each(self.results["readings"]).items()
-            if reading == "last"
-        }
+        frame = self.results["readings"]
+        histories = ScoreHistory.each(frame.loc[frame["reading"] == "last", :])
+        return {tau: history for (_, tau), history in histories.items()}
 
     @cached_property
     def pure_heads(self) -> list[PureHead]:

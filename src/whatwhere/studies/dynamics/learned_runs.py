@@ -6,19 +6,21 @@ All of it is at the last query and the chosen tau (1e-4, the authors'); what oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, Kind
 from whatwhere.studies.claim import listed
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
-from whatwhere.studies.dynamics.learning import LEARNED
-from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.tables import Ablation, SufficientSet
+from whatwhere.studies.evidence import Evidence, NotTested, require_learned
+from whatwhere.studies.mechanism.claims import needed_heads, working_heads
+from whatwhere.studies.mechanism.tables import Head
 
 GAMMA = GAMMAS[0]
-Heads = Sequence[tuple[int, int]]
-"""As (layer, head)."""
-Kinds = dict[Kind, list[tuple[int, int]]]
-"""Heads by kind."""
+Heads = Sequence[Head]
+Kinds = dict[Kind, list[Head]]
+Which = Literal["all", "needed", "sufficient"]
 
 
 def training(evidence: Evidence, model: str) -> Training:
@@ -41,12 +43,7 @@ def learned(evidence: Evidence, model: str) -> Training:
         NotTested: it was not measured, or it has not learned its task.
     """
     run = training(evidence, model)
-    worst = float(run.accuracy[-1].min())
-    if not worst >= LEARNED:
-        raise NotTested(
-            f"the {model} model has not learned its task: its worst hop class ends at {worst:.2f}, "
-            f"and {LEARNED} is asked of each."
-        )
+    require_learned(model, [float(run.accuracy[-1].min())])
     return run
 
 
@@ -62,34 +59,22 @@ def require_start(run: Training, model: str) -> None:
 
 def all_heads(run: Training) -> Heads:
     """Every head of a model."""
-    layers, heads = run.scores.shape
-    return [(layer, head) for layer in range(layers) for head in range(heads)]
+    return list(np.ndindex(run.scores.shape))
 
 
-def needed_heads(evidence: Evidence, model: str) -> Heads:
-    """The heads whose ablation alone costs accuracy, as the mechanism study measured it.
+def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training, Heads]:
+    """A model that has learned its task, and all of its heads or those that it needs (by the mechanism study).
 
     Raises:
-        NotTested: it was not measured, or no single head is needed.
+        NotTested: it was not measured, the model has not learned, or no head is needed.
     """
-    rows = evidence.rows("mechanism", model, "ablation", Ablation)
-    heads = sorted({(row.layer, row.head) for row in rows if row.needed})
+    run = learned(evidence, model)
+    if which == "sufficient":
+        return run, working_heads(evidence, model)
+    heads = all_heads(run) if which == "all" else needed_heads(evidence, model)
     if not heads:
         raise NotTested(f"no single head of the {model} model is needed: without any one of them accuracy stays.")
-    return heads
-
-
-def sufficient_heads(evidence: Evidence, model: str) -> Heads:
-    """The fewest heads that suffice for some hop class, all classes together, as the mechanism study found them.
-
-    Raises:
-        NotTested: it was not measured.
-    """
-    rows = evidence.rows("mechanism", model, "sufficient", SufficientSet)
-    names = {tuple(map(int, name.split("."))) for row in rows for name in row.heads.split()}
-    if not names:
-        raise NotTested(f"no set of heads of the {model} model suffices for a hop class.")
-    return sorted((layer, head) for layer, head in names)
+    return run, heads
 
 
 def final_kinds(run: Training, heads: Heads) -> Kinds:

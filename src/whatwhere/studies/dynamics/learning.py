@@ -13,12 +13,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from whatwhere.heads.estimate import Estimate, percentiles
+from whatwhere.studies.evidence import LEARNED
 
 if TYPE_CHECKING:
     from whatwhere.studies.dynamics.history import Training
 
-LEARNED = 0.9
-"""A hop class is learned when its accuracy reaches this."""
 _RESAMPLES = 200
 
 
@@ -30,14 +29,11 @@ def crossing(steps: Int[np.ndarray, "step"], accuracy: Float[np.ndarray, "step"]
     if not known.any():
         return math.nan
     steps, fitted = steps[known], isotonic_regression(accuracy[known]).x
-    above = fitted >= level
-    if not above.any():
+    if fitted[-1] < level:
         return math.nan
-    at = int(above.argmax())
-    if at == 0:
-        return float(steps[0])
-    part = (level - fitted[at - 1]) / (fitted[at] - fitted[at - 1])
-    return float(steps[at - 1] + part * (steps[at] - steps[at - 1]))
+    at = int((fitted >= level).argmax())
+    around = slice(max(at - 1, 0), at + 1)
+    return float(np.interp(level, fitted[around], steps[around]))
 
 
 def crossings(run: Training) -> dict[int, float]:
@@ -49,10 +45,6 @@ def spread(run: Training, seed: int = 0) -> Estimate:
     """The step at which the last hop class is learned, over that of the first; NaN if one never is.
 
     The interval draws each accuracy anew from its number of inputs and fits again.
-
-    Args:
-        run: the run.
-        seed: of the draws.
     """
     rng = np.random.default_rng(seed)
     counts = run.counts.astype(np.int64)  # [step, hop]

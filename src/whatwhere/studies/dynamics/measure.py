@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,10 +25,10 @@ from whatwhere.machine.threads import parallel_map
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.dynamics.history import ScoreHistory
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
+from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
-from whatwhere.trace.forward import AttentionCall
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.own import OwnModel
 from whatwhere.training.run import Run
@@ -36,6 +36,8 @@ from whatwhere.training.run import Run
 if TYPE_CHECKING:
     import pandas as pd
 
+Rows = dict[str, list[Any]]
+"""By table: ``accuracy``, ``scores``, ``readings``."""
 _SAVE_EVERY_SECONDS = 20.0
 _TOKENS_AT_ONCE = 2**10
 """Tokens per forward pass: their activations fit the cache."""
@@ -61,12 +63,9 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
         )
     batch = run.task.sample(settings.inputs, seed=settings.seed)
     widely = _read_widely(run, settings, steps)
-    seq, first = (
-        run.task.length,
-        min(FIRST_QUERY, run.task.target),
-    )  # the pointers of a path stand after the target window
+    first, seq = min(FIRST_QUERY, run.task.target), run.task.length  # a path's pointers are after the target window
 
-    def look(step: int) -> _Checkpoint:
+    def look(step: int) -> Rows:
         queries = range(first if step in widely else seq - 1, seq)
         return _score_checkpoint(run.load(step), step, batch, queries, settings)
 
@@ -74,27 +73,16 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
     cores = max(1, torch.get_num_threads())
     try:
         for start in range(0, len(waiting), cores):
-            for found in parallel_map(look, waiting[start : start + cores]):
-                tables.add(found)
+            some = waiting[start : start + cores]
+            for step, found in zip(some, parallel_map(look, some), strict=True):
+                tables.add(step, found)
             tables.save(_SAVE_EVERY_SECONDS)
             progress(f"step {waiting[start]} scored", len(tables.done), len(tables.done | set(steps)))
     finally:
         tables.save()
-    results.write("accuracy", [*tables.accuracy, *_validation(run), *_test(run)])
+    results.write("accuracy", [*tables.rows["accuracy"], *_validation(run), *_test(run)])
     results.write("purity", purity_rows(results["readings"]))
     return ended
-
-
-@dataclass(frozen=True)
-class _Checkpoint:
-    """What one checkpoint gives."""
-
-    step: int
-    accuracy: list[Accuracy]
-    scores: list[Score]
-    """At the last query and the chosen temperature."""
-    readings: list[Score]
-    """At every reading and temperature."""
 
 
 class _Tables:
@@ -102,27 +90,28 @@ class _Tables:
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        accuracy = [row for row in results.rows("accuracy", Accuracy) if row.split == "scored"]
-        scores, readings = (results.rows(table, Score) for table in ("scores", "readings"))
-        self.done = set.intersection(*({row.step for row in rows} for rows in (accuracy, scores, readings)))
-        self.accuracy = [row for row in accuracy if row.step in self.done]
-        self.scores, self.readings = ([row for row in rows if row.step in self.done] for rows in (scores, readings))
+        rows: Rows = {
+            "accuracy": [row for row in results.rows("accuracy", Accuracy) if row.split == "scored"],
+            "scores": results.rows("scores", Score),
+            "readings": results.rows("readings", Score),
+        }
+        self.done = set.intersection(*({row.step for row in part} for part in rows.values()))
+        self.rows = {table: [row for row in part if row.step in self.done] for table, part in rows.items()}
         self._saved, self._changed = time.monotonic(), False
 
-    def add(self, found: _Checkpoint) -> None:
+    def add(self, step: int, found: Rows) -> None:
         """Takes the rows of one more checkpoint."""
-        self.done.add(found.step)
-        self.accuracy += found.accuracy
-        self.scores += found.scores
-        self.readings += found.readings
+        self.done.add(step)
+        for table, rows in found.items():
+            self.rows[table] += rows
         self._changed = True
 
     def save(self, after: float = 0.0) -> None:
         """Writes what is new, if the last time was so many seconds ago."""
         if not self._changed or time.monotonic() - self._saved < after:
             return
-        for table in ("accuracy", "scores", "readings"):
-            self.results.write(table, sorted(getattr(self, table), key=lambda row: row.step))
+        for table, rows in self.rows.items():
+            self.results.write(table, sorted(rows, key=lambda row: row.step))
         self._saved, self._changed = time.monotonic(), False
 
 
@@ -133,18 +122,17 @@ def _read_widely(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> 
     return {step for step in steps if step % stride == 0} | set(steps[-1:])
 
 
-def _score_checkpoint(model: GPTJ, step: int, batch: Batch, queries: range, settings: DynamicsSettings) -> _Checkpoint:
-    """The scores of one model at some queries, and its accuracy on the same inputs."""
+def _score_checkpoint(model: GPTJ, step: int, batch: Batch, queries: range, settings: DynamicsSettings) -> Rows:
+    """The scores of one model at some queries, and its accuracy on the same inputs.
+
+    ``scores`` are those at the last query and the chosen temperature, ``readings`` those at all of them.
+    """
     size = max(1, _TOKENS_AT_ONCE // batch.tokens.shape[1])
-    parts = [
-        _score_part(model, batch.tokens[start : start + size], queries, settings)
-        for start in range(0, len(batch), size)
-    ]
+    starts = range(0, len(batch), size)
+    parts = [_score_part(model, batch.tokens[start : start + size], queries, settings) for start in starts]
     right = np.concatenate([answers for answers, _ in parts]) == batch.answers
-    accuracy = [
-        Accuracy(step, "scored", hop, share(int(right[batch.hops == hop].sum()), int((batch.hops == hop).sum())))
-        for hop in np.unique(batch.hops).tolist()
-    ]
+    *classes, _ = shares_by_hop(right, batch.hops)  # without the mean over classes
+    accuracy = [Accuracy(step, "scored", hop, estimate) for hop, estimate in classes if hop is not None]
     rows = [
         row
         for same in zip(*(scores for _, scores in parts), strict=True)
@@ -152,7 +140,7 @@ def _score_checkpoint(model: GPTJ, step: int, batch: Batch, queries: range, sett
         for row in score_rows(step, join_inputs(same).read(reading, batch.paths))
     ]
     main = [row for row in rows if (row.reading, row.tau) == (READINGS[0], settings.tau)]
-    return _Checkpoint(step, accuracy, main, rows)
+    return {"accuracy": accuracy, "scores": main, "readings": rows}
 
 
 @torch.no_grad()
@@ -164,11 +152,7 @@ def _score_part(
     inputs = own.inputs(tokens)
     places = inputs.places(queries)
     layers: list[LayerTrace] = []
-
-    def visit(call: AttentionCall) -> None:
-        layers.append(call.read(places))
-
-    logits = own.forward(inputs, visit, range(own.depth))  # [n, seq, vocab]
+    logits = own.forward(inputs, lambda call: layers.append(call.read(places)), range(own.depth))  # [n, seq, vocab]
     answers = logits[:, -1].argmax(-1).numpy(force=True)
     return answers, score_weightings(Trace(tuple(layers)), band(settings.taus))
 
@@ -216,11 +200,11 @@ def purity_rows(readings: pd.DataFrame) -> list[PureHead]:
     """When each head became pure, for each reading, temperature and tolerance (Figure 2C)."""
     rows = []
     for (reading, tau), history in ScoreHistory.each(readings).items():
-        for gamma in GAMMAS:
+        scored = np.argwhere(np.isfinite(history.entropy[-1])).tolist()  # the heads that were
+        for gamma, kind in product(GAMMAS, KINDS):
             found = history.purity(gamma)
-            for kind in KINDS:
-                both = np.stack([found.first(kind), found.for_good(kind)])  # [2, layer, head]
-                for layer, head in np.argwhere(np.isfinite(history.entropy[-1])).tolist():  # the heads that were scored
-                    first, for_good = (None if np.isnan(step) else int(step) for step in both[:, layer, head])
-                    rows.append(PureHead(gamma, reading, tau, kind, layer, head, first, for_good))
+            both = np.stack([found.first(kind), found.for_good(kind)])  # [2, layer, head]
+            for layer, head in scored:
+                first, for_good = (None if np.isnan(step) else int(step) for step in both[:, layer, head])
+                rows.append(PureHead(gamma, reading, tau, kind, layer, head, first, for_good))
     return rows

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from whatwhere.heads.purity import KINDS
-from whatwhere.studies.dynamics.summary import head_name
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.summary import head_name, joined
 from whatwhere.studies.dynamics.tables import PureHead
 from whatwhere.studies.style import ENTROPY, HOPS, LINE, NEUTRAL, PALE, POSITIONAL, SYMBOLIC
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from whatwhere.studies.dynamics.history import Training
 
 MEAN = "#b5179e"
 """Magenta, as in the paper."""
@@ -28,8 +25,7 @@ COLOUR = {"positional": POSITIONAL, "symbolic": SYMBOLIC}
 def draw_accuracy(axes: Axes, run: Training) -> None:
     """The accuracy of each hop class, and their mean (Figure 2A)."""
     for hop, curve in zip(run.hops, run.accuracy.T, strict=True):
-        at = (hop - 1) % len(HOPS)
-        label = f"{hop} hop{'s' * (hop > 1)}"
+        at, label = (hop - 1) % len(HOPS), f"{hop} hop{'s' * (hop > 1)}"
         axes.plot(run.steps, curve, HOP_LINES[at], color=HOPS[at], linewidth=1.4, label=label)
     axes.plot(run.steps, run.mean, color=MEAN, linewidth=2.2, label="mean")
     axes.set_ylim(-0.03, 1.06)
@@ -40,8 +36,7 @@ def draw_scores(axes: Axes, run: Training, layer: int) -> None:
     """Both scores and the entropy of the heads of one layer (Figure 2B)."""
     history = run.scores
     curves = (
-        (history.positional, "positional", POSITIONAL, LINE["positional"], 1.8),
-        (history.symbolic, "symbolic", SYMBOLIC, LINE["symbolic"], 1.8),
+        *((getattr(history, kind), kind, COLOUR[kind], LINE[kind], 1.8) for kind in KINDS),
         (history.scaled_entropy, "entropy, scaled to its range", ENTROPY, "-", 1.0),
         (history.entropy_share, "entropy / maximum", ENTROPY, ":", 1.0),
     )
@@ -70,12 +65,8 @@ def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
     draw_counts(axes, pure, last)
     heads = max(row.head for row in pure) + 1
     for kind in KINDS:
-        joined = sorted(
-            (row.for_good, row.layer, row.head) for row in pure if row.kind == kind and row.for_good is not None
-        )
-        above = kind == "symbolic"
-        height = 0
-        for step, rows in groupby(joined, key=lambda row: row[0]):
+        above, height = kind == "symbolic", 0
+        for step, rows in groupby(joined(pure, kind), key=lambda row: row[0]):
             text = [head_name(layer, head, heads) for _, layer, head in rows]
             height += len(text)
             axes.annotate(
@@ -86,17 +77,13 @@ def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
 
 def draw_counts(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
     """The staircases alone, and a line at the number of all heads."""
-    from matplotlib.ticker import MaxNLocator
-
     everyone = len(pure) // len(KINDS)
     axes.axhline(everyone, color=PALE, linewidth=1)
     axes.annotate(f"all {everyone}", (0, everyone), (3, 1), textcoords="offset points", color=NEUTRAL, fontsize=7)
     for kind in KINDS:
-        rises = sorted(row.for_good for row in pure if row.kind == kind and row.for_good is not None)
-        counts = [*range(len(rises) + 1), len(rises)]
-        axes.step(
-            [0, *rises, last], counts, where="post", color=COLOUR[kind], linestyle=LINE[kind], label=kind
-        )  # fmt: skip
+        rises = [step for step, _, _ in joined(pure, kind)]
+        steps, counts = [0, *rises, last], [*range(len(rises) + 1), len(rises)]
+        axes.step(steps, counts, where="post", color=COLOUR[kind], linestyle=LINE[kind], label=kind)
     axes.set_ylim(-0.3, 1.14 * everyone)
     axes.set_xlim(0, max(last, 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -4,45 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from itertools import product
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.dynamics.history import Training
-from whatwhere.studies.dynamics.learning import LEARNED, crossings
+from whatwhere.studies.dynamics.learning import crossings
+from whatwhere.studies.dynamics.tables import PureHead
+from whatwhere.studies.evidence import LEARNED
 from whatwhere.studies.results import Results
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """Learning in a line, then the pure heads of each kind, then how purity depends on queries and tau."""
     run, settings = Training(results), results.settings
     steps = run.scores.steps
-    lines = [
-        f"Dynamics of {results.name}: {len(steps)} checkpoints, steps {steps[0]:,} to {steps[-1]:,}, "
-        f"{settings.inputs:,} inputs, tau {settings.tau:g}.",
-        f"Accuracy ends at {_by_hop(run, '.3f')} ({_hops(run)}); "
-        + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured."),
-    ]
+    ends = " ".join(f"{share:.3f}" for share in run.accuracy[-1])
     reached = [f"{hop}: {step:,.0f}" if step == step else f"{hop}: never" for hop, step in crossings(run).items()]
-    lines.append(f"Step at which each hop class reaches {LEARNED}: {', '.join(reached)}.")
-    return ["\n".join(lines), _heads_table(run), _readings_table(run)]
+    text = (
+        f"Dynamics of {results.name}: {len(steps)} checkpoints, steps {steps[0]:,} to {steps[-1]:,}, "
+        f"{settings.inputs:,} inputs, tau {settings.tau:g}.\n"
+        f"Accuracy ends at {ends} ({'/'.join(map(str, run.hops))} hops); "
+        + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured.")
+        + f"\nStep at which each hop class reaches {LEARNED}: {', '.join(reached)}."
+    )
+    return [text, _heads_table(run), _readings_table(run)]
 
 
 def _heads_table(run: Training) -> Table:
     table = Table("gamma", "kind", "pure", "heads, with the step from which each stayed pure (last query)", box=None)
-    for gamma in GAMMAS:
-        for kind in KINDS:
-            found = sorted(
-                (row.for_good, row.layer, row.head)
-                for row in run.pure(gamma)
-                if row.kind == kind and row.for_good is not None
-            )
-            names = [f"{head_name(layer, head, run.scores.shape[1])} ({step:,})" for step, layer, head in found]
-            table.add_row(f"{gamma:g}", kind, str(len(found)), ", ".join(names) or "none")
+    for gamma, kind in product(GAMMAS, KINDS):
+        found = joined(run.pure(gamma), kind)
+        names = [f"{head_name(layer, head, run.scores.shape[1])} ({step:,})" for step, layer, head in found]
+        table.add_row(f"{gamma:g}", kind, str(len(found)), ", ".join(names) or "none")
     return table
 
 
@@ -77,9 +73,7 @@ def head_name(layer: int, head: int, heads: int) -> str:
     return f"{layer}.{head}" if heads > 1 else str(layer)
 
 
-def _by_hop(run: Training, form: str) -> str:
-    return " ".join(format(share, form) for share in run.accuracy[-1])
-
-
-def _hops(run: Training) -> str:
-    return f"{'/'.join(map(str, run.hops))} hops"
+def joined(pure: Sequence[PureHead], kind: str) -> list[tuple[int, int, int]]:
+    """The heads of a kind that became pure for good as (step, layer, head), in the order in which they joined."""
+    rows = (row for row in pure if row.kind == kind)
+    return sorted((row.for_good, row.layer, row.head) for row in rows if row.for_good is not None)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
+from whatwhere.machine.limits import LEAST_TAU
 
 Split = Literal["validation", "scored", "test"]
 """Which inputs accuracy is measured on: the training's own evaluations, the scored inputs, or the test split."""
@@ -26,8 +27,10 @@ class DynamicsSettings:
         for name in ("inputs", "readings"):
             if getattr(self, name) < 1:
                 raise WhatwhereError(f"expected 1 or more {name}, got {getattr(self, name)}.")
-        if not (self.tau > 0 and math.isfinite(self.tau)):
-            raise WhatwhereError(f"expected a tau above 0, got {self.tau}; the authors' is 1e-4.")
+        if not LEAST_TAU <= self.tau < math.inf:
+            raise WhatwhereError(
+                f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, the authors' is 1e-4."
+            )
 
     @property
     def taus(self) -> tuple[float, ...]:
