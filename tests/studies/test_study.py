@@ -1,10 +1,11 @@
-"""A study of forty lines gets everything: command, options, JSON, summary, job, sweep column, page data, CSV, Python."""
+"""A study of forty lines gets its command, options, JSON, summary, job, sweep column, page data, CSV and Python call."""
 
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -68,7 +69,8 @@ MODULE = dedent('''
         tables={"shares": Share}, measure=measure, summary=lambda results: [f"parrot on {results.name}"],
         figures=(Figure("parrot", draw, ("shares",)),),
         claims=(Claim("parrot-right", "It answers", "It answers.", "nowhere", "share", "0.9", all_right),),
-        outcomes=lambda results: {"right": results["shares"]["right"].mean()}, smoke={"inputs": 4}, example="whatwhere parrot letter",
+        outcomes=lambda results: {"right": results["shares"]["right"].mean()},
+        smoke={"inputs": 4}, example="whatwhere parrot letter",
     )
 ''')  # fmt: skip
 
@@ -89,7 +91,8 @@ def test_the_module_of_a_small_study_has_about_forty_lines():
     assert sum(bool(line.strip()) for line in MODULE.splitlines()) <= 45
 
 
-def test_it_gets_a_command_with_its_options_and_a_summary(parrot: Study):
+@pytest.mark.usefixtures("parrot")
+def test_it_gets_a_command_with_its_options_and_a_summary():
     shown = CliRunner().invoke(app, ["parrot", "--help"])
     assert "Does it answer?" in shown.output
     assert "--inputs" in shown.output
@@ -102,23 +105,26 @@ def test_it_gets_a_command_with_its_options_and_a_summary(parrot: Study):
     assert pd.read_csv("analysis-letter/parrot/shares.csv")["hop"].tolist() == [1, 3]
 
 
-def test_its_figures_come_with_their_data(parrot: Study):
+@pytest.mark.usefixtures("parrot")
+def test_its_figures_come_with_their_data():
     CliRunner().invoke(app, ["parrot", "letter"], catch_exceptions=False)
     folder = Path("analysis-letter/parrot/figures")
     assert sorted(path.name for path in folder.iterdir()) == ["parrot.csv", "parrot.pdf", "parrot.png"]
     assert pd.read_csv(folder / "parrot.csv").equals(pd.read_csv(folder.parent / "shares.csv"))
 
 
-def test_json_is_all_that_it_prints_on_stdout(parrot: Study):
+@pytest.mark.usefixtures("parrot")
+def test_json_is_all_that_it_prints_on_stdout():
     done = CliRunner().invoke(app, ["parrot", "letter", "--json"], catch_exceptions=False)
     content = json.loads(done.stdout)["letter"]
     assert content["settings"] == {"inputs": 40, "hops": [1, 2]}
     assert [row["hop"] for row in content["tables"]["shares"]] == [1, 2]
 
 
-def test_python_gets_frames_figures_claims_and_a_summary(parrot: Study):
+@pytest.mark.usefixtures("parrot")
+def test_python_gets_frames_figures_claims_and_a_summary():
     results = ww.study("parrot", ww.load("letter"), inputs=20)
-    assert results["shares"]["right"].min() > 0.9
+    assert min(results["shares"]["right"].tolist()) > 0.9
     assert list(results.tables) == ["shares"]
     assert list(results.figures()) == ["parrot"]
     assert "parrot on model" in results.summary
@@ -128,13 +134,15 @@ def test_python_gets_frames_figures_claims_and_a_summary(parrot: Study):
     assert kept.claims["verdict"].tolist() == ["holds"]
 
 
-def test_it_is_a_job_of_the_reproduction_for_every_run(parrot: Study, tmp_path: Path):
+@pytest.mark.usefixtures("parrot")
+def test_it_is_a_job_of_the_reproduction_for_every_run(tmp_path: Path):
     jobs = {job.name: job for job in jobs_of(Plan(preset="smoke"), tmp_path)}
     assert jobs["parrot-number"].needs == ("train-number",)
     assert jobs["parrot-letter"].arguments["settings"] == {"inputs": 4}
 
 
-def test_it_is_a_column_of_a_sweep(parrot: Study, tmp_path: Path):
+@pytest.mark.usefixtures("parrot")
+def test_it_is_a_column_of_a_sweep(tmp_path: Path):
     item = Item("one", {"model": "letter"}, {"parrot": {"inputs": 8}})
     sweep = Sweep([item], tmp_path)
     do_item(no_progress, str(tmp_path / "items" / "one"), None, "letter", item.measures)
@@ -151,7 +159,8 @@ def test_the_report_draws_it_and_its_claims_are_judged(parrot: Study, tmp_path: 
     assert (missing.verdict, missing.missing) == ("not tested", True)
 
 
-def test_interrupted_work_goes_on_and_finished_work_is_kept(parrot: Study, tmp_path: Path):
+@pytest.mark.usefixtures("parrot")
+def test_interrupted_work_goes_on_and_finished_work_is_kept(tmp_path: Path):
     results = ww.study("parrot", "letter", out=tmp_path, hops=(1,))
     manifest = Manifest(results.directory)
     assert manifest.record.complete
@@ -171,24 +180,26 @@ def test_interrupted_work_goes_on_and_finished_work_is_kept(parrot: Study, tmp_p
         ({"inputs": "many"}, "the settings of parrot, inputs: expected a valid integer, got 'many'"),
     ],
 )
-def test_wrong_settings_are_refused(parrot: Study, settings: dict[str, object], message: str):
+@pytest.mark.usefixtures("parrot")
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str):
     with pytest.raises(WhatwhereError, match=message):
         ww.study("parrot", "letter", **settings)
 
 
-def test_wrong_lists_on_the_command_line_are_refused(parrot: Study):
+@pytest.mark.usefixtures("parrot")
+def test_wrong_lists_on_the_command_line_are_refused():
     done = CliRunner().invoke(app, ["parrot", "letter", "--hops", "one"])
     assert isinstance(done.exception, WhatwhereError)
     assert "--hops: expected int values with commas between them, got 'one'" in str(done.exception)
 
 
 def test_an_unknown_study_is_refused():
-    with pytest.raises(WhatwhereError, match="expected a study of dynamics, .* got 'lenght'"):
+    with pytest.raises(WhatwhereError, match=r"expected a study of dynamics, .* got 'lenght'"):
         ww.study("lenght", "letter")
 
 
 def test_a_study_that_contradicts_itself_is_refused():
-    def nothing(*_: object) -> None: ...
+    nothing = "somewhere:nothing"
 
     about = {"question": "?", "paper": "", "subject": TRAINED, "settings": dict, "measure": nothing, "summary": nothing}
     with pytest.raises(WhatwhereError, match="expected a study name of letters, digits and underscores"):
@@ -199,7 +210,8 @@ def test_a_study_that_contradicts_itself_is_refused():
         Study(name="mine", tables={}, page_tables=("b",), **about)
 
 
-def test_results_of_another_study_are_refused(parrot: Study, tmp_path: Path):
+@pytest.mark.usefixtures("parrot")
+def test_results_of_another_study_are_refused(tmp_path: Path):
     results = ww.study("parrot", "letter", out=tmp_path)
     with pytest.raises(WhatwhereError, match="expected results of 'length', got those of 'parrot'"):
         Results.open(studies.study_named("length"), results.directory)

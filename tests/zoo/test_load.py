@@ -5,11 +5,18 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import weights_of
+from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train
 from whatwhere.training.presets import smoke
 from whatwhere.training.run import Run
-from whatwhere.zoo.load import load
+from whatwhere.zoo import load as zoo
+
+
+def load(source: str | Path, step: int | None = None) -> GPTJ:
+    model = zoo.load(source, step)
+    assert isinstance(model, GPTJ)
+    return model
 
 
 @pytest.fixture(scope="module")
