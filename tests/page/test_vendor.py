@@ -1,7 +1,7 @@
 import hashlib
 import re
 
-from whatwhere.page.build import VENDOR, read
+from whatwhere.page.writing import VENDOR, read
 
 
 def test_vendored_scripts_are_the_published_ones():

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from whatwhere.page.data import collect
+from whatwhere.page.contents import collect
 from whatwhere.page.document import assemble
 from whatwhere.store.files import write_text
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.page import build, write_page
-from whatwhere.page.build import read
-from whatwhere.page.data import collect
+from whatwhere.page.contents import collect
+from whatwhere.page.writing import read
 from whatwhere.studies import STUDIES, study_named
 
 
