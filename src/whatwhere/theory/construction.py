@@ -134,13 +134,11 @@ class Construction(Traceable):
     ) -> Float[np.ndarray, "batch seq"]:
         """The decoding gap of the lemma: output of the wanted token minus the largest other, at every position."""
         pairs = zip(self._ids(tokens).split(CHUNK), self._ids(wanted).split(CHUNK), strict=True)
-        return np.concatenate([self._margins(chunk, right, attention).numpy() for chunk, right in pairs])
-
-    def _margins(self, ids: Tensor, wanted: Tensor, attention: Attention) -> Tensor:
-        outputs = self.outputs(ids, attention)
-        right = outputs.gather(-1, wanted[..., None])[..., 0]
-        others = outputs.scatter(-1, wanted[..., None], -torch.inf)
-        return right - others.amax(-1)
+        found = []
+        for ids, right in pairs:
+            outputs, right = self.outputs(ids, attention), right[..., None]  # [batch, seq, vocab], [batch, seq, 1]
+            found.append(outputs.gather(-1, right)[..., 0] - outputs.scatter(-1, right, -torch.inf).amax(-1))
+        return torch.cat(found).numpy()
 
     def errors(self, tokens: Tokens, wanted: Tokens, attention: Attention = "softmax") -> np.ndarray:
         """Where the wanted token does not win, ``[batch, seq]``; a tie is an error."""

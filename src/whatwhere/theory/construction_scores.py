@@ -60,24 +60,16 @@ def symbolic_head_cannot_index(heads: int = 50) -> Check:
     tried = [seeking(head, "o"), *(_random_weights(head, seed) for seed in range(heads - 1))]
     examples = [symbolic_index_counterexample(one) for one in tried]
     right_on_both = sum(example.wrong == 0 for example in examples)
-    return Check(
-        "no symbolic head computes Index: each is wrong on one of a pair of inputs",
-        heads,
-        right_on_both,
-        examples[0].show(NUMBERS),
-    )
+    claim = "no symbolic head computes Index: each is wrong on one of a pair of inputs"
+    return Check(claim, heads, right_on_both, examples[0].show(NUMBERS))
 
 
 def positional_copier_cannot_retrieve() -> Check:
     """The remark's second half, for heads that copy what they attend to."""
     examples = [positional_retrieval_counterexample(theta, beta) for theta in (0.1, 0.866, 1.0) for beta in (1.0, 20.0)]
     right_on_both = sum(example.wrong == 0 for example in examples)
-    return Check(
-        "no positional head that copies computes Retrieval: each is wrong on one of a pair",
-        len(examples),
-        right_on_both,
-        examples[0].show(LETTERS),
-    )
+    claim = "no positional head that copies computes Retrieval: each is wrong on one of a pair"
+    return Check(claim, len(examples), right_on_both, examples[0].show(LETTERS))
 
 
 def positional_head_can_retrieve(count: int = 1_000) -> Check:
@@ -101,14 +93,7 @@ def seeking(head: Construction, name: str) -> Construction:
 def _random_weights(head: Construction, seed: int) -> Construction:
     """The same sizes, with every weight of attention and output drawn at random."""
     generator = torch.Generator().manual_seed(seed)
-
-    def drawn(like: torch.Tensor) -> torch.Tensor:
-        return torch.randn(like.shape, generator=generator, dtype=like.dtype)
-
+    weights = {name: getattr(head, name) for name in ("query", "key", "value", "unembedding")}
     return replace(
-        head,
-        query=drawn(head.query),
-        key=drawn(head.key),
-        value=drawn(head.value),
-        unembedding=drawn(head.unembedding),
+        head, **{name: torch.randn(w.shape, generator=generator, dtype=w.dtype) for name, w in weights.items()}
     )

@@ -102,9 +102,8 @@ def oracles_agree(count: int = 1_000) -> Check:
     ]
     worst = max(float(difference.max()) for difference in differences)
     wrong = sum(int((difference > 1e-10).sum()) for difference in differences)
-    return Check(
-        "transformer and plain oracle give the same outputs", 2 * count, wrong, f"largest difference {worst:.0e}"
-    )
+    claim = "transformer and plain oracle give the same outputs"
+    return Check(claim, 2 * count, wrong, f"largest difference {worst:.0e}")
 
 
 def out_of_range_inputs(count: int = 2_000) -> Check:

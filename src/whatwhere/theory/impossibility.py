@@ -111,10 +111,8 @@ def positional_retrieval(theta: float, beta: float, vocabulary: LetterVocabulary
     """
     size = len(vocabulary)
     left, right = vocabulary.left(np.arange(size)), vocabulary.right(np.arange(size))
-    same_token = np.eye(size, dtype=bool)
-    sought = np.where(
-        (right < vocabulary.letters)[:, None], left[None, :] == right[:, None], same_token
-    )  # [query, output]
+    points = (right < vocabulary.letters)[:, None]
+    sought = np.where(points, left == right[:, None], np.eye(size, dtype=bool))  # [query, output]
     one, none = torch.eye(size, dtype=torch.float64), torch.zeros(size, size, dtype=torch.float64)
     aim = torch.zeros(2, 2 * size, dtype=torch.float64)
     aim[1, :size] = 1  # every token's query and key is v = (0, 1)

@@ -1,7 +1,6 @@
 """The two constructions once more, from the formulas for their logits alone: no matrices, no rotation, no trace.
 
-Slow and plain on purpose. The tests hold :class:`~whatwhere.theory.construction.Construction` against it.
-Positions count from 0, so that position ``n`` sees the keys ``0 .. n``.
+The tests hold :class:`~whatwhere.theory.construction.Construction` against it. Position ``n`` sees the keys ``0 .. n``.
 """
 
 from __future__ import annotations
@@ -25,18 +24,11 @@ def index_oracle(
     attention: Attention = "softmax",
 ) -> Float[np.ndarray, "batch seq vocab"]:
     """The outputs of T_Index: logit(n, j) = cos((n - j - i) theta), with i = 0 for a letter."""
-    batch, length = tokens.shape
-    outputs = np.zeros((batch, length, symbols + integers))
-    rows = np.arange(batch)
-    offset = np.where(tokens < symbols, 0, tokens - symbols + 1)  # [batch, seq]
-    for n in range(length):
-        logits = np.stack([np.cos((n - j - offset[:, n]) * theta) for j in range(n + 1)], axis=1)  # [batch, key]
-        weights = _weights(logits, beta, attention)
-        outputs[rows, n, tokens[:, n]] += 1
-        for j in range(n + 1):
-            is_letter = tokens[:, j] < symbols
-            outputs[rows, n, tokens[:, j]] += COPY * weights[:, j] * is_letter
-    return outputs
+    is_letter = tokens < symbols  # [batch, seq]
+    offset = np.where(is_letter, 0, tokens - symbols + 1)
+    weights = _weights(np.cos((_distances(tokens) - offset[:, :, None]) * theta), beta, attention)
+    one_hot = np.eye(symbols + integers)[tokens]  # [batch, seq, vocab]
+    return one_hot + COPY * weights @ (one_hot * is_letter[:, :, None])
 
 
 def retrieval_oracle(
@@ -49,22 +41,21 @@ def retrieval_oracle(
     attention: Attention = "softmax",
 ) -> Float[np.ndarray, "batch seq vocab"]:
     """The outputs of T_Retrieval: logit(n, j) = cos((L_j - s_n) omega + (n - j) theta), with s_n the sought letter."""
-    batch, length = tokens.shape
-    right_parts = letters + integers
-    outputs = np.zeros((batch, length, letters * right_parts))
-    rows = np.arange(batch)
-    left, right = np.divmod(tokens, right_parts)  # [batch, seq] each
+    left, right = np.divmod(tokens, letters + integers)  # [batch, seq] each
     sought = np.where(right < letters, right, left)
-    omega = math.tau / letters
-    for n in range(length):
-        angles = [(left[:, j] - sought[:, n]) * omega + (n - j) * theta for j in range(n + 1)]
-        weights = _weights(np.cos(np.stack(angles, axis=1)), beta, attention)  # [batch, key]
-        for j in range(n + 1):
-            outputs[rows, n, tokens[:, j]] += weights[:, j]
-    return outputs
+    angles = (left[:, None, :] - sought[:, :, None]) * (math.tau / letters) + _distances(tokens) * theta
+    return _weights(np.cos(angles), beta, attention) @ np.eye(letters * (letters + integers))[tokens]
 
 
-def _weights(logits: np.ndarray, beta: float, attention: Attention) -> np.ndarray:
-    top = logits.max(axis=1, keepdims=True)
+def _distances(tokens: Int[np.ndarray, "batch seq"]) -> Int[np.ndarray, "query key"]:
+    place = np.arange(tokens.shape[1])
+    return place[:, None] - place
+
+
+def _weights(
+    logits: Float[np.ndarray, "batch query key"], beta: float, attention: Attention
+) -> Float[np.ndarray, "batch query key"]:
+    logits = np.where(np.tri(logits.shape[-1], dtype=bool), logits, -np.inf)  # keys up to the query
+    top = logits.max(-1, keepdims=True)
     weights = np.exp(beta * (logits - top)) if attention == "softmax" else (logits >= top - TIE).astype(float)
-    return weights / weights.sum(axis=1, keepdims=True)
+    return weights / weights.sum(-1, keepdims=True)

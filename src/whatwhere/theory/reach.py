@@ -15,17 +15,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.theory import temperature
 from whatwhere.theory.arguments import LONGEST, check_angle, check_beta, check_length, check_letters, repeats_at
 from whatwhere.theory.discrepancy import gaps, index_smallest, retrieval_smallest, retrieval_smallest_formula
-from whatwhere.theory.temperature import (
-    index_minimum_beta,
-    index_serves,
-    index_sufficient_beta,
-    retrieval_minimum_beta,
-    retrieval_self_minimum_beta,
-    retrieval_serves,
-    retrieval_sufficient_beta,
-)
 
 RESOLUTION = 2.0**-24
 """The smallest margin that counts: half a unit in the last place of a float32 logit near 1. Smaller lets hard attention
@@ -70,17 +62,20 @@ def index_reach(theta: float, length: int, *, integers: int | None = None, beta:
         theta=theta,
         length=length,
         margin=index_smallest(length, theta) if works else 0.0,
-        needed_beta=index_minimum_beta(length, theta, integers) if works else math.nan,
-        sufficient_beta=index_sufficient_beta(length, theta) if works else math.nan,
+        needed_beta=temperature.index_minimum_beta(length, theta, integers) if works else math.nan,
+        sufficient_beta=temperature.index_sufficient_beta(length, theta) if works else math.nan,
         longest=longest,
-        longest_at_beta=_longest(lambda beta, n: index_serves(beta, n, theta, integers), beta, longest),
+        longest_at_beta=_longest(lambda beta, n: temperature.index_serves(beta, n, theta, integers), beta, longest),
     )
 
 
 def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float | None = None) -> Reach:
     """The reach of T_Retrieval on left-unique inputs; see :func:`index_reach`."""
-    needed = max(retrieval_minimum_beta(length, theta, letters), retrieval_self_minimum_beta(length, theta, letters))
-    most = LONGEST if theta == 0 else min(LONGEST, math.ceil((math.tau / letters / theta + 3) / 2) - 1)
+    needed = max(
+        temperature.retrieval_minimum_beta(length, theta, letters),
+        temperature.retrieval_self_minimum_beta(length, theta, letters),
+    )
+    most = math.ceil(min(LONGEST + 1, (math.tau / letters / theta + 3) / 2 if theta else math.inf)) - 1
     has_margin = (n for n in range(most, 1, -1) if retrieval_smallest_formula(n, theta, letters) > RESOLUTION)
     longest = next(has_margin, 1)
     return Reach(
@@ -89,9 +84,9 @@ def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float 
         length=length,
         margin=retrieval_smallest(length, theta, letters),
         needed_beta=_defined(needed),
-        sufficient_beta=_defined(retrieval_sufficient_beta(length, theta, letters)),
+        sufficient_beta=_defined(temperature.retrieval_sufficient_beta(length, theta, letters)),
         longest=longest,
-        longest_at_beta=_longest(lambda beta, n: retrieval_serves(beta, n, theta, letters), beta, longest),
+        longest_at_beta=_longest(lambda beta, n: temperature.retrieval_serves(beta, n, theta, letters), beta, longest),
     )
 
 

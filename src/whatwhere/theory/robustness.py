@@ -5,19 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from whatwhere.theory import discrepancy
 from whatwhere.theory.check import Check
-from whatwhere.theory.discrepancy import (
-    index_largest,
-    index_largest_bound,
-    index_printed_bound,
-    index_smallest,
-    index_smallest_bound,
-    retrieval_largest,
-    retrieval_largest_bound,
-    retrieval_printed_bound,
-    retrieval_smallest,
-    retrieval_smallest_bound,
-)
 from whatwhere.theory.feasibility import INDEX_ANGLES, RETRIEVAL_ANGLES
 from whatwhere.theory.printed import LETTER_IDS, frequency
 
@@ -38,23 +27,27 @@ LAYERS_WITHOUT_MARGIN = (0, 1, 3, 5, 7, 9, 10)
 
 def corrected_bounds_hold() -> Check:
     """Every corrected bound, for the notion in its name."""
-    pairs: list[tuple[float, float]] = []
-    for theta in INDEX_ANGLES:
-        for n in range(2, LONGEST + 1):
-            pairs.append((index_smallest(n, theta), index_smallest_bound(n, theta)))
-            pairs.append((index_largest(n, theta), index_largest_bound(n, theta)))
-    for theta in RETRIEVAL_ANGLES:
-        for n in retrieval_lengths(theta):
-            pairs.append((retrieval_smallest(n, theta), retrieval_smallest_bound(n, theta)))
-            pairs.append((retrieval_largest(n, theta), retrieval_largest_bound(n, theta)))
-    broken = sum(exact > bound + ROUNDING for exact, bound in pairs)
-    return Check(f"the corrected bounds hold at every length (Index to {LONGEST})", len(pairs), broken)
+    index = (
+        (discrepancy.index_smallest, discrepancy.index_smallest_bound),
+        (discrepancy.index_largest, discrepancy.index_largest_bound),
+    )
+    retrieval = (
+        (discrepancy.retrieval_smallest, discrepancy.retrieval_smallest_bound),
+        (discrepancy.retrieval_largest, discrepancy.retrieval_largest_bound),
+    )
+    cases = [(n, theta, both) for theta in INDEX_ANGLES for n in range(2, LONGEST + 1) for both in index]
+    cases += [(n, theta, both) for theta in RETRIEVAL_ANGLES for n in retrieval_lengths(theta) for both in retrieval]
+    broken = sum(exact(n, theta) > bound(n, theta) + ROUNDING for n, theta, (exact, bound) in cases)
+    return Check(f"the corrected bounds hold at every length (Index to {LONGEST})", len(cases), broken)
 
 
 def printed_index_bound_fails() -> Check:
     """E5: the printed Index bound, for the largest discrepancy, of which the theorem speaks."""
     lengths = range(2, LONGEST + 1)
-    failures = {t: len(list(_above(lengths, t, index_largest, index_printed_bound))) for t in INDEX_ANGLES}
+    failures = {
+        t: len(list(_above(lengths, t, discrepancy.index_largest, discrepancy.index_printed_bound)))
+        for t in INDEX_ANGLES
+    }
     wrong = sum(failures[theta] != count for theta, count in PRINTED_INDEX_FAILURES.items())
     found = ", ".join(f"{count} of {len(lengths)} lengths at {theta}" for theta, count in failures.items())
     claim = "the printed Index bound fails for the largest discrepancy (E5)"
@@ -67,7 +60,7 @@ def printed_retrieval_bound_fails() -> Check:
     found = []
     for theta, expected in PRINTED_RETRIEVAL_FAILURES.items():
         lengths = [n for n in retrieval_lengths(theta) if n >= 3 and (2 * n - 3) * theta <= math.pi / 4]
-        above = list(_above(lengths, theta, retrieval_smallest, retrieval_printed_bound))
+        above = list(_above(lengths, theta, discrepancy.retrieval_smallest, discrepancy.retrieval_printed_bound))
         wrong += len(set(above) ^ set(expected))
         inputs += len(lengths)
         fails += len(above)
@@ -77,7 +70,7 @@ def printed_retrieval_bound_fails() -> Check:
 
 def most_letter_layers_have_no_margin() -> Check:
     """E29: Figure 5A shows layer 2, whose angle is the smallest of the twelve; at most others Retrieval has failed."""
-    margins = [retrieval_smallest(FIGURE_LENGTH, frequency(id)) for id in LETTER_IDS]
+    margins = [discrepancy.retrieval_smallest(FIGURE_LENGTH, frequency(id)) for id in LETTER_IDS]
     failed = [layer for layer, margin in enumerate(margins) if margin <= 0]
     wrong = len(set(failed) ^ set(LAYERS_WITHOUT_MARGIN))
     found = f"layers {', '.join(map(str, failed))}; the best is layer {margins.index(max(margins))}, of Figure 5A"

@@ -52,11 +52,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        wanted: Callable[[int], bool],
-        look: Look,
-        planes: dict[tuple[type, int, bool], Planes],
+        self, model: PreTrainedModel, wanted: Callable[[int], bool], look: Look, planes: dict[Any, Planes]
     ) -> None:
         self.name = type(model).__name__
         every: list[Any] = list(model.modules())
@@ -110,9 +106,9 @@ class Watch:
         plain_queries, plain_keys = self._probe(module, 1.0, 0.0)
         kind = type(module), int(key.shape[-1]), bool(torch.equal(plain_keys, key))
         if kind not in self.planes:
-            rows = plain_keys.flatten(0, 2)
+            quarter = self._probe(module, 0.0, 1.0)[1]
             try:
-                self.planes[kind] = find_planes(rows, self._probe(module, 0.0, 1.0)[1].flatten(0, 2))
+                self.planes[kind] = find_planes(plain_keys.flatten(0, 2), quarter.flatten(0, 2))
             except NotARotation as reason:
                 raise WhatwhereError(f"{self.name} cannot be read: in layer {module.layer_idx} {reason}.") from reason
         scale = kwargs.get("scaling")
@@ -141,12 +137,8 @@ class Watch:
                 f"{self.name} cannot be read: its attention receives no rotary positions (cos and sin), so there is no "
                 "rotation to measure. Positional and symbolic scores are defined for models with rotary positions."
             )
-        changed = {
-            "position_embeddings": tuple(
-                torch.full_like(table, value) for table, value in zip(turning, (cos, sin), strict=True)
-            ),
-            "past_key_values": None,
-        }
+        tables = tuple(torch.full_like(table, value) for table, value in zip(turning, (cos, sin), strict=True))
+        changed = {"position_embeddings": tables, "past_key_values": None}
         self._probing = True
         try:
             module.forward(*args, **{**kwargs, **{name: changed[name] for name in changed if name in kwargs}})

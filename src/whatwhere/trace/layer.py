@@ -60,13 +60,8 @@ class LayerTrace:
     def sizes(self) -> str:
         """How much it holds, in words."""
         batch, heads, asked, _ = self.queries.shape
-        sizes = (
-            (heads, "head", ""),
-            (batch, "input", ""),
-            (self.keys.shape[2], "key", ""),
-            (asked, "query", "queries"),
-        )
-        return ", ".join(counted(*size) for size in sizes)
+        held = counted(heads, "head"), counted(batch, "input"), counted(self.keys.shape[2], "key")
+        return ", ".join([*held, counted(asked, "query", "queries")])
 
     @property
     def key_positions(self) -> Int[Tensor, "key"]:

@@ -6,6 +6,7 @@ The checks of this study count errors; here each count is compared with the stat
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from whatwhere.studies.claim import Claim, Finding
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -107,13 +108,7 @@ def nope_keeps_margin(evidence: Evidence) -> Finding:
     return Finding(min(margins) > 0 and max(margins) - min(margins) < ROUNDING, min(margins), why, None, len(margins))
 
 
-def _theory(
-    id: str, title: str, text: str, paper: str, how: str, threshold: str, measure: Callable[[Evidence], Finding],
-    paper_value: str | None = None,
-) -> Claim:  # fmt: skip
-    return Claim(id, title, text, paper, how, threshold, measure, paper_value, trained=False)
-
-
+_theory = partial(Claim, trained=False)
 _NONE = "no error"
 _THEOREM_1 = "Theorem 1 (Feasibility), Section 3.4 and its proof"
 _THEOREM_2 = "Theorem 2 (Robustness), Section 3.5 and its proof"

@@ -20,15 +20,7 @@ FLOOR = 1e-6
 """The smallest margin that the map tells apart."""
 NAMED_IDS = (1, 10, 18, 32, 42, 64)
 CURVES = (
-    (
-        "index",
-        CAPTION_THETA,
-        "printed_bound",
-        NEUTRAL,
-        ":",
-        1.0,
-        f"printed bound, angle {CAPTION_THETA} of the caption",
-    ),
+    ("index", CAPTION_THETA, "printed_bound", NEUTRAL, ":", 1.0, f"printed bound at the caption's {CAPTION_THETA}"),
     ("index", INDEX_THETA, "printed_bound", POSITIONAL, "--", 1.4, "printed bound (holds for the smallest)"),
     ("index", INDEX_THETA, "largest", POSITIONAL, ":", 1.6, "exact, largest over inputs (breaks it)"),
     ("index", INDEX_THETA, "smallest", POSITIONAL, "-", 2.2, "exact, smallest over inputs"),
@@ -55,14 +47,11 @@ def draw_discrepancy(results: Mapping[str, Results]) -> Figure:
         axes.set(xlabel="input length n (tokens, query included)", xlim=(2, FIGURE_LENGTH))
     linear, logarithmic = panels
     linear.set(ylabel="discrepancy", ylim=(0, None))
-    linear.annotate(
-        "training length", (LENGTH, linear.get_ylim()[1]), (3, -10), textcoords="offset points", color=NEUTRAL
-    )
-    logarithmic.set_yscale("log")
+    top = (LENGTH, linear.get_ylim()[1])
+    linear.annotate("training length", top, (3, -10), textcoords="offset points", color=NEUTRAL)
     linear.set_title(rf"Index at $\theta$ = {INDEX_THETA:g}, Retrieval at $\theta$ = {RETRIEVAL_THETA:g}")
-    logarithmic.set_title("the same, logarithmic")
-    handles, labels = linear.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
+    logarithmic.set(yscale="log", title="the same, logarithmic")
+    figure.legend(*linear.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
     return figure
 
 
@@ -117,8 +106,7 @@ def draw_geometry(results: Mapping[str, Results]) -> Figure:
         met = row.vector == "rotated" and row.number == PICTURED
         _arrow(axes, row.x, row.y, POSITIONAL, "-" if met else line, width)
         label = f"{row.number}" if row.vector == "query" else f"n-j = {row.number}"
-        place = (1.15 * row.x, 1.15 * row.y)
-        axes.annotate(label, place, ha="center", va="center", color=POSITIONAL)
+        axes.annotate(label, (1.15 * row.x, 1.15 * row.y), ha="center", va="center", color=POSITIONAL)
     before.annotate("query of integer i: turned back by i$\\theta$", (0, -1.38), ha="center", color=POSITIONAL)
     after.annotate(f"it meets v at distance {PICTURED}, and only there", (0, -1.38), ha="center", color=POSITIONAL)
     return figure
@@ -156,6 +144,5 @@ def _only(results: Mapping[str, Results]) -> Results:
 
 
 def _arrow(axes: Axes, x: float, y: float, colour: str, line: str, width: float) -> None:
-    axes.annotate(
-        "", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "linestyle": line, "linewidth": width}
-    )
+    style = {"arrowstyle": "->", "color": colour, "linestyle": line, "linewidth": width}
+    axes.annotate("", (x, y), (0, 0), arrowprops=style)

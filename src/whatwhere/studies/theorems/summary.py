@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -83,26 +84,19 @@ def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
 
 
 def _reach(reach: ReachRow, letters: int, beta: float | None) -> list[str]:
-    name = _name(reach.head) + f" over {letters} letters" * (reach.head == "retrieval")
+    name = "T_Index" if reach.head == "index" else f"T_Retrieval over {letters} letters"
     lines = [
         f"[bold]{name}[/bold] at angle {reach.theta:g}",
         f"  smallest discrepancy at {reach.length} tokens: {_cell(reach.margin)}",
     ]
-    if reach.needed_beta == reach.needed_beta:
-        lines.append(
-            f"  inverse temperature needed there: above {_cell(reach.needed_beta)} "
-            f"(the lemma's estimate: {_cell(reach.sufficient_beta)})"
-        )
-    else:
-        lines.append("  inverse temperature needed there: none serves, a wrong token has the larger logit or ties")
+    needed = "none serves, a wrong token has the larger logit or ties"
+    if not math.isnan(reach.needed_beta):
+        needed = f"above {_cell(reach.needed_beta)} (the lemma's estimate: {_cell(reach.sufficient_beta)})"
+    lines.append(f"  inverse temperature needed there: {needed}")
     lines.append(f"  longest input at any inverse temperature: {_tokens(reach.longest)}")
     if reach.longest_at_beta is not None:
         lines.append(f"  longest input at inverse temperature {beta:g}: {_tokens(reach.longest_at_beta)}")
     return lines
-
-
-def _name(head: str) -> str:
-    return {"index": "T_Index", "retrieval": "T_Retrieval"}[head]
 
 
 def _tokens(count: int) -> str:
@@ -112,7 +106,7 @@ def _tokens(count: int) -> str:
 
 
 def _cell(value: float) -> str:
-    return "-" if value != value else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "-" if math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _ranges(ids: Sequence[int]) -> str:
