@@ -114,3 +114,13 @@ def join_facts(parts: Sequence[LayerFacts]) -> LayerFacts:
         looks=torch.cat([part.looks for part in parts], 1),
         use=np.concatenate([part.use for part in parts]),
     )
+
+
+def stack_layers(parts: Sequence[HeadScores]) -> HeadScores:
+    """Scores of several layers with equally many heads as one, so that all share the draws of one bootstrap."""
+    names = ("each_positional", "each_symbolic", "each_entropy", "each_own", "visible")
+    return replace(
+        parts[0],
+        layers=tuple(layer for part in parts for layer in part.layers),
+        **{name: torch.cat([getattr(part, name) for part in parts]) for name in names},
+    )

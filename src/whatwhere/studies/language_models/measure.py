@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from whatwhere.studies.language_models.layer_facts import (
     LayerFacts,
     join_facts,
     reduce_layer,
+    stack_layers,
     weightings_of,
 )
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs, choose_heads, inputs_of
@@ -79,9 +81,13 @@ def _write_scores(
     facts, error = _layers(model, inputs, chosen, settings, progress)
     repeats = induction(model, inputs.vocabulary, layers=list(chosen), seed=settings.seed).tolist()  # [layer][head]
     rows: list[HeadRow] = []
-    for layer, repeated in zip(facts, repeats, strict=True):
-        found = summary_rows(layer.scores[PAPER], layer.scores[RENORMALISED], gamma=settings.gamma, seed=settings.seed)
-        rows += [_row(layer, one, repeated[layer.heads[one.head]], settings.gamma) for one in found]
+    repeated = dict(zip(chosen, repeats, strict=True))
+    for _, group in groupby(facts, key=lambda layer: len(layer.heads)):
+        same = {layer.layer: layer for layer in group}
+        both = (stack_layers([layer.scores[name] for layer in same.values()]) for name in (PAPER, RENORMALISED))
+        for one in summary_rows(*both, gamma=settings.gamma, seed=settings.seed):
+            layer = same[one.layer]
+            rows.append(_row(layer, one, repeated[one.layer][layer.heads[one.head]], settings.gamma))
     results.write("spectrum", [row for layer in facts for row in _spectrum(layer)])
     if settings.taus:
         results.write("temperatures", [row for layer in facts for row in _temperatures(layer, settings.gamma)])

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from whatwhere.errors import WhatwhereError
 
@@ -49,10 +49,10 @@ def read_passage(source: str, tokens: int) -> Passage:
     most = BYTES_PER_TOKEN * tokens
     try:
         if source == STDIN:
-            content = _beginning(sys.stdin.buffer, most + 1)
+            content = _beginning(sys.stdin.buffer.read, most + 1)
         else:
             with Path(source).expanduser().open("rb") as opened:
-                content = _beginning(opened, most + 1)
+                content = _beginning(opened.read, most + 1)
     except OSError as error:
         raise WhatwhereError(
             f"expected a text file at {name}, got: {error.strerror or error}; name a file in UTF-8, or - for standard "
@@ -75,9 +75,9 @@ def read_passage(source: str, tokens: int) -> Passage:
     return Passage("standard input" if source == STDIN else Path(source).name, text)
 
 
-def _beginning(opened: BinaryIO, most: int) -> bytes:
+def _beginning(read: Callable[[int], bytes], most: int) -> bytes:
     """At most so many bytes, in parts: asked for all at once, Python would set aside room for every one of them."""
     found = b""
-    while len(found) < most and (part := opened.read(min(_PART, most - len(found)))):
+    while len(found) < most and (part := read(min(_PART, most - len(found)))):
         found += part
     return found

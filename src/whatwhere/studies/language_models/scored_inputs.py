@@ -125,9 +125,9 @@ def choose_heads(only: str | None, depth: int, heads: int) -> dict[int, list[int
         return dict.fromkeys(range(depth), every)
     chosen: dict[int, set[int]] = {}
     for item in only.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+)|\.(\d+))?", item.strip(), re.ASCII)
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,9}))?", item.strip(), re.ASCII)
         if match is None:
-            raise WhatwhereError(f"expected layers and heads as 3,5.2,7-9, got {item.strip()!r}.")
+            raise WhatwhereError(f"expected layers and heads as 3,5.2,7-9, got {item.strip()!r:.80}.")
         first, last, head = match.groups()
         layers = range(int(first), int(last or first) + 1)
         if not layers:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
+from whatwhere.machine.limits import LEAST_TAU
 from whatwhere.studies.language_models.passages import FINGERPRINT, STDIN, Passage, read_passage
 
 TASK_INPUTS, TEXT_WINDOWS = 512, 8
@@ -52,10 +54,12 @@ class HeadsSettings:
                 f"expected windows of at least {LEAST_TOKENS} tokens (two keys to swap, and a query), got "
                 f"{self.window}; raise window."
             )
-        if self.queries not in (None, "last", "all") and not (self.queries.isdecimal() and int(self.queries) > 0):
-            raise WhatwhereError(f"expected queries as last, all or a number above 0, got {self.queries!r}.")
-        if not (self.tau > 0 and math.isfinite(self.tau)):
-            raise WhatwhereError(f"expected a tau above 0, got {self.tau}; 1e-4 is the default.")
+        if self.queries not in (None, "last", "all") and not re.fullmatch(
+            r"0{0,9}[1-9]\d{0,9}", self.queries, re.ASCII
+        ):
+            raise WhatwhereError(f"expected queries as last, all or a number above 0, got {self.queries!r:.80}.")
+        if not LEAST_TAU <= self.tau < math.inf:
+            raise WhatwhereError(f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, 1e-4 the default.")
         if not 0 < self.gamma < 0.5:
             raise WhatwhereError(f"expected a gamma between 0 and 0.5, got {self.gamma}; the paper uses 0.1 and 0.05.")
         if self.level not in LEVELS:
