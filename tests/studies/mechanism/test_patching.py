@@ -8,7 +8,8 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.patching import answers_from, count_flips, patch, record
+from whatwhere.studies.mechanism.observation import record
+from whatwhere.studies.mechanism.patching import answers_from, count_flips, patch
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch

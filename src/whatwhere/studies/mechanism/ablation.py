@@ -21,7 +21,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.observation import AT_ONCE
+from whatwhere.studies.mechanism.observation import AT_ONCE, record
 from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Head, Kind, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -43,22 +43,11 @@ class MeanAblation:
     @torch.no_grad()
     def __init__(self, model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> None:
         self.model = model
-        self.layers = model.config.layers
-        self.heads = [(layer, head) for layer in range(self.layers) for head in range(model.config.heads)]
-        totals: list[Tensor] = [torch.zeros(())] * self.layers
-
-        def keep(layer: int) -> Edit:
-            def edit(written: Tensor) -> Tensor:
-                totals[layer] = totals[layer] + written.sum(0)
-                return written
-
-            return edit
-
-        edits = {layer: keep(layer) for layer in range(self.layers)}
-        for part in model.check_tokens(tokens).split(AT_ONCE):
-            for _ in model.residuals(part, edits=edits):
-                pass
-        self.means = torch.stack(totals) / len(tokens)  # [layer, seq, head, d_head]
+        self.heads = list(np.ndindex(model.config.layers, model.config.heads))
+        parts = (record(model, tokens[start : start + AT_ONCE])[1] for start in range(0, len(tokens), AT_ONCE))
+        self.means = torch.stack([written.sum(1) for written in parts]).sum(0) / len(
+            tokens
+        )  # [layer, seq, head, d_head]
 
     @torch.no_grad()
     def logits(
@@ -127,28 +116,17 @@ class Group:
 
 def ablate_heads(ablation: MeanAblation, batch: Batch, progress: Progress = no_progress) -> list[Ablation]:
     """Ablates each head alone, on all inputs, solved or not."""
-    progress("ablating single heads", 1, 2)
-    before, *after = answered(ablation, batch, [(), *((head,) for head in ablation.heads)])
-    progress("ablating single heads", 2, 2)
-    return [
-        Ablation(layer, head, hops, *_loss(before[of_class], right[of_class]))
-        for (layer, head), right in zip(ablation.heads, after, strict=True)
-        for hops, of_class in classes(batch)
-    ]
+    losses = _losses(ablation, batch, [(head,) for head in ablation.heads], "ablating single heads", progress)
+    return [Ablation(*ablation.heads[at], *loss) for at, loss in losses]
 
 
 def ablate_groups(
     ablation: MeanAblation, batch: Batch, groups: Sequence[Group], progress: Progress = no_progress
 ) -> list[GroupAblation]:
     """Ablates the heads of each group together."""
-    progress("ablating groups of heads", 1, 2)
-    before, *after = answered(ablation, batch, [(), *(group.heads for group in groups)])
-    progress("ablating groups of heads", 2, 2)
-    return [
-        GroupAblation(group.family, group.name, write_heads(group.heads), hops, *_loss(before[chosen], right[chosen]))
-        for group, right in zip(groups, after, strict=True)
-        for hops, chosen in classes(batch)
-    ]
+    losses = _losses(ablation, batch, [group.heads for group in groups], "ablating groups of heads", progress)
+    names = [(group.family, group.name, write_heads(group.heads)) for group in groups]
+    return [GroupAblation(*names[at], *loss) for at, loss in losses]
 
 
 def groups_of(kinds: Sequence[Kind], needed: Collection[Head]) -> list[Group]:
@@ -173,20 +151,22 @@ def answered(ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Hea
     return ablation.logits(batch.tokens, sets).argmax(-1) == batch.answers
 
 
-def classes(batch: Batch) -> Iterator[tuple[int, Bool[np.ndarray, "n"]]]:
-    """The hop classes of a batch, and which inputs belong to each."""
-    for hops in np.unique(batch.hops):
-        yield int(hops), batch.hops == hops
-
-
 def mcnemar(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> float:
     """The p-value of McNemar's exact test that more answers are lost than gained; 1 if none changes."""
     lost, gained = int((before & ~after).sum()), int((after & ~before).sum())
     return float(binomtest(lost, lost + gained, alternative="greater").pvalue) if lost + gained else 1.0
 
 
-def _loss(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> tuple:
-    """The last five columns of both tables."""
-    loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)
-    accuracies = share(int(before.sum()), len(before)), share(int(after.sum()), len(after))
-    return *accuracies, loss, p_value, loss > LOSS and p_value < ALPHA
+def _losses(
+    ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Head]], what: str, progress: Progress
+) -> Iterator[tuple[int, tuple]]:
+    """For each set (by its number) and hop class the last six columns of both tables."""
+    progress(what, 1, 2)
+    whole, *without = answered(ablation, batch, [(), *sets])
+    progress(what, 2, 2)
+    for at, right in enumerate(without):
+        for hops in np.unique(batch.hops).tolist():
+            before, after = (each[batch.hops == hops] for each in (whole, right))
+            accuracies = (share(int(each.sum()), len(each)) for each in (before, after))
+            loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)
+            yield at, (hops, *accuracies, loss, p_value, loss > LOSS and p_value < ALPHA)

@@ -3,95 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
 
 from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.mechanism import tables
 from whatwhere.studies.mechanism.flow_figures import task_of
-from whatwhere.studies.mechanism.tables import (
-    Ablation,
-    Chain,
-    Elimination,
-    GroupAblation,
-    LayersUsed,
-    Move,
-    Patched,
-    Pointer,
-    Readable,
-    Role,
-    SufficientSet,
-)
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def draw_overview(results: Mapping[str, Results]) -> Figure:
     """Eight panels: four that observe, two that intervene, two about shortcuts."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     task, colour = task_of(one), TASK[task_of(one)]
-    readout, patching = one.rows("readout", Readable), one.rows("patching", Patched)
+    readout, patching = one.rows("readout", tables.Readable), one.rows("patching", tables.Patched)
     most = max(row.hops for row in readout)
+    roles = [row for row in one.rows("roles", tables.Role) if row.queries == "path" and row.distance is None]
+    longest = [row for row in readout if row.hops == most]
+    last = [row for row in patching if row.what == "state" and row.changed_hop == most]
+    pointers, moves = one.rows("pointers", tables.Pointer), one.rows("moves", tables.Move)
     figure, panels = pyplot.subplots(2, 4, figsize=(15, 8.4))
     title = f"Mechanism of the {task} model ({one.settings.inputs} inputs)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
-    roles = [row for row in one.rows("roles", Role) if row.queries == "path" and row.distance is None]
-    _heat(panels[0, 0], roles, lambda r: r.role, _head, "strongest key of path positions", colour)
-    longest = [row for row in readout if row.hops == most]
-    title = f"answer readable at p_r, {most} hops"
-    _heat(panels[0, 1], longest, lambda r: f"p{r.position}", _layer, title, colour)
-    title = "address of p_k decodable at p0"
-    _heat(panels[0, 2], one.rows("pointers", Pointer), lambda r: f"p{r.ahead}", _layer, title, colour)
-    _heat(panels[0, 3], one.rows("moves", Move), _nearer, _head, "hops nearer, when the answer comes", colour)
-    ablation = one.rows("ablation", Ablation)
-    title = "accuracy, one head ablated"
-    _heat(panels[1, 0], ablation, lambda r: f"hops {r.hops}", _head, title, colour, lambda r: r.after.value)
-    last = [row for row in patching if row.what == "state" and row.changed_hop == most]
-    _heat(panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patched state carries hop {most}", colour)
-    _draw_layers_used(panels[1, 2], one.rows("layers_used", LayersUsed), colour)
-    _draw_chains(panels[1, 3], one.rows("chains", Chain), colour)
+    for axes, rows, column, line, title in (
+        (panels[0, 0], roles, lambda r: r.role, _head, "strongest key of path positions"),
+        (panels[0, 1], longest, lambda r: f"p{r.position}", _layer, f"answer readable at p_r, {most} hops"),
+        (panels[0, 2], pointers, lambda r: f"p{r.ahead}", _layer, "address of p_k decodable at p0"),
+        (panels[0, 3], moves, _nearer, _head, "hops nearer, when the answer comes"),
+        (panels[1, 1], last, lambda r: f"p{r.position}", _layer, f"patched state carries hop {most}"),
+    ):
+        _heat(axes, rows, column, line, title, colour)
+    ablation = one.rows("ablation", tables.Ablation)
+    _heat(panels[1, 0], ablation, _hops, _head, "accuracy, one head ablated", colour, "after")
+    _draw_layers_used(panels[1, 2], one.rows("layers_used", tables.LayersUsed), colour)
+    _draw_chains(panels[1, 3], one.rows("chains", tables.Chain), colour)
     return figure
 
 
 def draw_needs(results: Mapping[str, Results]) -> Figure:
     """Accuracy without groups of heads, and along the search for the fewest heads that suffice."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
-    groups, task = one.rows("groups", GroupAblation), task_of(one)
-    names = list(dict.fromkeys(row.group for row in groups))
-    size = (11, max(4.4, 0.27 * len(names) + 1.6))
+    groups, task = one.rows("groups", tables.GroupAblation), task_of(one)
+    size = (11, max(4.4, 0.27 * len({row.group for row in groups}) + 1.6))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=size, width_ratios=(1, 1.3))
     title = f"What the {task} model needs ({one.settings.inputs} inputs)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
-    title, after = "accuracy with these heads ablated", lambda row: row.after.value
-    _heat(left, groups, lambda r: f"hops {r.hops}", lambda r: r.group, title, TASK[task], after)
+    _heat(left, groups, _hops, lambda r: r.group, "accuracy with these heads ablated", TASK[task], "after")
     left.set_ylabel("")
-    _draw_elimination(right, one.rows("elimination", Elimination), one.rows("sufficient", SufficientSet))
+    _draw_elimination(right, one.rows("elimination", tables.Elimination), one.rows("sufficient", tables.SufficientSet))
     return figure
 
 
-def _draw_elimination(axes: Axes, steps: Sequence[Elimination], sets: Sequence[SufficientSet]) -> None:
+def _draw_elimination(axes: Axes, steps: Sequence[tables.Elimination], sets: Sequence[tables.SufficientSet]) -> None:
     """Held-out accuracy of each hop class as heads go; a ring marks the set that suffices."""
-    most = max(step.kept for step in steps)
     for row in sets:
-        colour = HOPS[(row.hops - 1) % len(HOPS)]
+        colour, shift = HOPS[(row.hops - 1) % len(HOPS)], 0.08 * (row.hops - 2.5)  # so that equal curves are seen
         of_class = [step for step in steps if step.hops == row.hops]
-        x = np.array([step.kept for step in of_class]) + 0.08 * (row.hops - 2.5)  # so that equal curves are seen
+        x, y = ([step.kept + shift for step in of_class], [step.held_out.value for step in of_class])
         label = f"{row.hops} hop{'s' * (row.hops > 1)}: {_layers(row.heads)}"
-        axes.plot(x, [step.held_out.value for step in of_class], "o-", color=colour, markersize=4, label=label)
-        at = row.size + 0.08 * (row.hops - 2.5)
-        axes.plot(at, row.held_out.value, "o", mfc="none", mec=colour, markersize=11, mew=1.6)
-    axes.set_xlim(most + 0.6, -0.4)
-    axes.set_ylim(0, 1.06)
-    axes.set_xlabel("heads that are left (all others are ablated)")
-    axes.set_ylabel("accuracy on held-out inputs")
+        axes.plot(x, y, "o-", color=colour, markersize=4, label=label)
+        axes.plot(row.size + shift, row.held_out.value, "o", mfc="none", mec=colour, markersize=11, mew=1.6)
+    axes.set(xlim=(max(step.kept for step in steps) + 0.6, -0.4), ylim=(0, 1.06))
+    axes.set(xlabel="heads that are left (all others are ablated)", ylabel="accuracy on held-out inputs")
     axes.set_title("backward elimination (ring: the fewest heads that keep 0.95)", fontsize=9.5)
     axes.legend(fontsize=8, loc="lower left", title="heads that suffice", title_fontsize=8)
 
@@ -112,12 +91,12 @@ def _layer(row: Any) -> str:
     return "input" if row.layer is None else str(row.layer)
 
 
-def _nearer(row: Move) -> str:
+def _hops(row: Any) -> str:
+    return f"hops {row.hops}"
+
+
+def _nearer(row: tables.Move) -> str:
     return "else" if row.hops_nearer is None else str(row.hops_nearer)
-
-
-def _share(row: Any) -> float:
-    return row.share.value
 
 
 def _heat(
@@ -127,15 +106,13 @@ def _heat(
     line: Callable[[Any], str],
     title: str,
     colour: str,
-    value: Callable[[Any], float] = _share,
+    value: str = "share",
 ) -> None:
-    """A table of shares, shaded; undefined cells stay empty."""
-    from matplotlib.colors import LinearSegmentedColormap
-
+    """A table of estimates, shaded; undefined cells stay empty."""
     columns, lines = list(dict.fromkeys(map(column, rows))), list(dict.fromkeys(map(line, rows)))
     grid = np.full((len(lines), len(columns)), np.nan)
     for row in rows:
-        grid[lines.index(line(row)), columns.index(column(row))] = value(row)
+        grid[lines.index(line(row)), columns.index(column(row))] = getattr(row, value).value
     shades = LinearSegmentedColormap.from_list("share", ["white", colour])
     axes.imshow(np.ma.masked_invalid(grid), cmap=shades, vmin=0, vmax=1, aspect="auto")
     for (y, x), share in np.ndenumerate(grid):
@@ -157,27 +134,21 @@ def _errorbar(axes: Axes, hops: Sequence[int], estimates: Sequence[Estimate], co
     axes.errorbar(hops, values, ends, fmt="o-", color=colour, capsize=3, label="this model")
 
 
-def _draw_layers_used(axes: Axes, rows: Sequence[LayersUsed], colour: str) -> None:
+def _draw_layers_used(axes: Axes, rows: Sequence[tables.LayersUsed], colour: str) -> None:
     hops = [row.hops for row in rows]
     axes.plot(hops, hops, ":", color=NEUTRAL, label="one hop per layer")
     axes.plot(hops, [row.doubling for row in rows], "--", color=NEUTRAL, label="pointer doubling")
     _errorbar(axes, hops, [row.layers for row in rows], colour)
-    axes.set_xticks(hops)
-    axes.set_ylim(0, None)
-    axes.set_xlabel("hops")
-    axes.set_ylabel("layers until the answer can be read")
+    axes.set(xticks=hops, ylim=(0, None), xlabel="hops", ylabel="layers until the answer can be read")
     axes.set_title("layers used", fontsize=9.5)
     axes.legend(fontsize=8)
 
 
-def _draw_chains(axes: Axes, rows: Sequence[Chain], colour: str) -> None:
+def _draw_chains(axes: Axes, rows: Sequence[tables.Chain], colour: str) -> None:
     hops = [row.hops for row in rows]
     axes.axvspan(0.5, sum(row.trained for row in rows) + 0.5, color="#f1f1f1", linewidth=0)
     _errorbar(axes, hops, [row.accuracy for row in rows], colour)
     axes.plot(hops, [row.guess for row in rows], ":", color=NEUTRAL, label="guessing among similar tokens")
-    axes.set_ylim(0, 1.04)
-    axes.set_xticks(hops)
-    axes.set_xlabel("hops (shaded: trained)")
-    axes.set_ylabel("accuracy")
+    axes.set(xticks=hops, ylim=(0, 1.04), xlabel="hops (shaded: trained)", ylabel="accuracy")
     axes.set_title("longer chains", fontsize=9.5)
     axes.legend(fontsize=8)

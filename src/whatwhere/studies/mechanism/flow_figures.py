@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patheffects import withStroke
 
 from whatwhere.studies.mechanism.flow import carriers
 from whatwhere.studies.mechanism.tables import Example, Look
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, TASK
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 WINDOW = "#e8e8e8"
 ROW, COLUMN, MARGIN, LEGEND = 0.36, 0.50, 1.9, 8.5
 """Inches: a layer, a token, what is beside them, and the least width that the legend needs."""
-FUNCTIONS = {"index": "Index", "retrieval": "Retrieval", "reflexive": "Reflexive"}
 
 
 def task_of(results: Results) -> str:
@@ -33,8 +34,6 @@ def task_of(results: Results) -> str:
 
 def draw_tasks(results: Mapping[str, Results]) -> Figure:
     """Figure 1: the shown input of each model, with its windows and its hops."""
-    from matplotlib import pyplot
-
     shown = {name: one.rows("examples", Example)[0] for name, one in results.items()}
     widest = max(len(example.tokens.split()) for example in shown.values())
     size = (0.52 * max(8, widest) + 0.6, 2.1 * len(shown))  # a fixed scale, so that each number is above its arc
@@ -47,8 +46,6 @@ def draw_tasks(results: Mapping[str, Results]) -> Figure:
 
 def _draw_input(axes: Axes, example: Example, task: str) -> None:
     """Tokens in a row, the target window shaded; arcs walk back from the query to the answer."""
-    from matplotlib.patches import FancyArrowPatch, Rectangle
-
     tokens, path = example.tokens.split(), _path(example)
     colour, last = TASK[task], len(tokens) - 1
     for position, token in enumerate(tokens):
@@ -78,8 +75,6 @@ def _draw_input(axes: Axes, example: Example, task: str) -> None:
 
 def draw_flow(results: Mapping[str, Results]) -> Figure:
     """Figure 3: the trained model above the ideal functions."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     example, looks = one.rows("examples", Example)[0], one.rows("flow", Look)
     task, tokens, layers = task_of(one), example.tokens.split(), 1 + max(look.layer for look in looks)
@@ -109,16 +104,13 @@ def _panel(axes: Axes, example: Example, looks: Sequence[Look], colour: str) -> 
             # What a trained pointer holds before the answer comes cannot be read: its own token is shown, pale.
             shown = look.token if holds or look.function else tokens[look.position]
             _token(axes, look.layer + 1, look.position, shown, True, holds, colour)
-    functions = {look.layer: FUNCTIONS.get(look.function, "") for look in looks}
-    axes.set_yticks(range(layers + 1))
-    axes.set_yticklabels(["input", *(f"{functions[layer]}  layer {layer}".strip() for layer in range(layers))])
-    axes.set_ylim(layers + 0.6, -0.7)
-    axes.set_xlim(-0.6, len(tokens) - 0.4)
-    axes.set_xticks([])
+    functions = {look.layer: look.function.capitalize() for look in looks}
+    names = ["input", *(f"{functions[layer]}  layer {layer}".strip() for layer in range(layers))]
+    axes.set_yticks(range(layers + 1), names)
+    axes.set(xticks=[], xlim=(-0.6, len(tokens) - 0.4), ylim=(layers + 0.6, -0.7))
     axes.grid(False)
     axes.tick_params(length=0)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["left", "bottom"]].set_visible(False)
 
 
 def _arrow(axes: Axes, look: Look, brings: str | None) -> None:
@@ -144,8 +136,6 @@ def _arrow(axes: Axes, look: Look, brings: str | None) -> None:
 
 def _token(axes: Axes, row: int, position: int, token: str, on_path: bool, answer: bool, colour: str) -> None:
     """A token, in a disc if it is on the path; the disc is filled where the answer can be read."""
-    from matplotlib.patheffects import withStroke
-
     if on_path:
         face, edge = (colour, colour) if answer else ("white", NEUTRAL if row == 0 else PALE)
         axes.plot(position, row, "o", markersize=15, mfc=face, mec=edge, mew=0.9, zorder=4)
@@ -159,8 +149,6 @@ def _token(axes: Axes, row: int, position: int, token: str, on_path: bool, answe
 
 
 def _legend(figure: Figure, colour: str) -> None:
-    from matplotlib.lines import Line2D
-
     entries = [
         Line2D([], [], marker="o", linestyle="", color=colour, markersize=9, label="the answer can be read here"),
         Line2D([], [], color=colour, linewidth=2.4, label="strongest attention that brings it"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.study import Progress, no_progress
@@ -14,6 +15,7 @@ from whatwhere.trace.traceable import trace
 
 AT_ONCE = 256
 """Inputs per pass: their residual streams in all layers then take about 30 MB."""
+Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +52,17 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
         parts.append([part.numpy(force=True) for part in found])
         progress("reading attention and answers", min(start + AT_ONCE, len(tokens)), len(tokens))
     return Observation(*(np.concatenate(of_kind, 1) for of_kind in zip(*parts, strict=True)))
+
+
+@torch.no_grad()
+def record(model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> Record:
+    """The residual stream before the first layer and after each, and what each layer's heads write."""
+    written: list[Tensor] = []
+
+    def keep(values: Tensor) -> Tensor:
+        written.append(values)
+        return values
+
+    edits = dict.fromkeys(range(model.config.layers), keep)
+    states = list(model.residuals(model.check_tokens(tokens), edits=edits))
+    return torch.stack(states), torch.stack(written)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.observation import AT_ONCE
+from whatwhere.studies.mechanism.observation import AT_ONCE, Record, record
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Patched
 from whatwhere.studies.study import Progress, no_progress
@@ -27,18 +27,12 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
 WHAT = ("state", "heads")
-Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]
 
 
 def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = no_progress) -> list[Patched]:
     """Patches inputs of the most hops, for a change in each of their hops.
 
-    Args:
-        model: the model.
-        task: its task.
-        pairs: pairs of inputs for each changed hop; only pairs are used of which the model solves both.
-        seed: of the inputs.
-        progress: told how far it is.
+    For each hop there are up to ``pairs`` pairs of inputs; only pairs are used of which the model solves both.
     """
     hops = task.max_hops
     rows: list[Patched] = []
@@ -57,14 +51,7 @@ def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress
 
 @torch.no_grad()
 def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "what layer position"]:
-    """How many answers to ``plain`` become those of ``changed``, for each place that is patched.
-
-    Args:
-        model: the model.
-        plain: the inputs that it runs on.
-        changed: the inputs that the patches come from, with the answers to look for.
-        positions: steps of the path to patch: p_0 .. p_(positions-1).
-    """
+    """How many answers to ``plain`` become those of ``changed``, for each place that is patched: p_0, p_1, .."""
     flips = np.zeros((len(WHAT), model.config.layers, positions), np.int64)
     for start in range(0, len(plain), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -77,30 +64,12 @@ def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> In
 
 
 @torch.no_grad()
-def record(model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> Record:
-    """The residual stream before the first layer and after each, and what each layer's heads write."""
-    written: list[Tensor] = []
-
-    def keep(values: Tensor) -> Tensor:
-        written.append(values)
-        return values
-
-    ids = model.check_tokens(tokens)
-    states = list(model.residuals(ids, edits=dict.fromkeys(range(model.config.layers), keep)))
-    return torch.stack(states), torch.stack(written)
-
-
-@torch.no_grad()
 def answers_from(
     model: GPTJ, state: Float[Tensor, "n seq d_model"], layer: int, edit: Edit | None = None
 ) -> Int[np.ndarray, "n"]:
-    """What the model answers when it goes on from a residual stream.
+    """What the model answers when it goes on from the residual stream before ``layer``.
 
-    Args:
-        model: the model.
-        state: the residual stream before ``layer``, possibly changed.
-        layer: where to go on; the number of layers only reads the answer out.
-        edit: a change of what the heads of ``layer`` write, at every position.
+    An edit changes what the heads of that layer write, at every position. Behind the last layer the answer is read out.
     """
     blocks = list(model.layers())
     for index in range(layer, len(blocks)):
