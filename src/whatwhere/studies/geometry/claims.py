@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Claim, Finding, sureness
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
-from whatwhere.studies.geometry.tables import (
-    AS_TRAINED,
-    PAPER_IDS,
-    VARIANCE,
-    FrequencyId,
-    GatedAccuracy,
-    KeyAlignment,
-    QueryTurn,
-)
+from whatwhere.studies.geometry import tables
+from whatwhere.studies.geometry.tables import AS_TRAINED, PAPER_IDS, VARIANCE, FrequencyId, GatedAccuracy
 
 LAYER = 1
 """The layer of Figure 4B."""
@@ -38,7 +33,7 @@ def queries_turn(everything: bool) -> Callable[[Evidence], Finding]:
 
     def measure(evidence: Evidence) -> Finding:
         learned(evidence, "number")
-        rows = evidence.rows("geometry", "number", "queries", QueryTurn)
+        rows = evidence.rows("geometry", "number", "queries", tables.QueryTurn)
         task = evidence.results("geometry", "number").inputs["task"]
         wanted = f"1-{task['integers'] if everything else task['context']}"
         row = next((row for row in rows if (row.layer, row.head, row.integers) == (LAYER, 0, wanted)), None)
@@ -59,7 +54,7 @@ def keys_aligned(group: str) -> Callable[[Evidence], Finding]:
 
     def measure(evidence: Evidence) -> Finding:
         learned(evidence, "number")
-        table = evidence.rows("geometry", "number", "keys", KeyAlignment)
+        table = evidence.rows("geometry", "number", "keys", tables.KeyAlignment)
         rows = {row.keys: row.alignment for row in table if (row.layer, row.head) == (LAYER, 0)}
         if group not in rows:
             raise NotTested(f"the alignment of keys of layer {LAYER} was not measured.")
@@ -74,64 +69,61 @@ def keys_aligned(group: str) -> Callable[[Evidence], Finding]:
     return measure
 
 
-def frequencies(evidence: Evidence, model: str) -> dict[int, FrequencyId]:
-    """The weighted IDs of a model by layer (variance share, first head)."""
+def weighted_ids(evidence: Evidence, model: str, layers: Iterable[int]) -> dict[int, Estimate]:
+    """The weighted IDs of some layers of a model (variance share, first head).
+
+    Raises:
+        NotTested: the model has not learned its task, or is too shallow.
+    """
     learned(evidence, model)
     rows = evidence.rows("geometry", model, "ids", FrequencyId)
-    return {row.layer: row for row in rows if row.measure == VARIANCE and row.head == 0}
+    ids = {row.layer: row.weighted_id for row in rows if row.measure == VARIANCE and row.head == 0}
+    missing = [at for at in layers if at not in ids or math.isnan(ids[at].value)]
+    if missing:
+        raise NotTested(f"the paper's models have 12 layers, and layer {missing[0]} is not among the results.")
+    return ids
+
+
+def _above(slow: Estimate, fast: Estimate, why: str) -> Finding:
+    """Whether one ID is above another, and by how much."""
+    value, interval = slow.value - fast.value, (slow.low - fast.high, slow.high - fast.low)
+    return Finding(value > 0, value, why + sureness(interval, 0), interval, fast.n)
 
 
 def faster_than_letter(evidence: Evidence) -> Finding:
     """By how many IDs the first layers of the number model are below those of the letter model, at least."""
-    number, letter = frequencies(evidence, "number"), frequencies(evidence, "letter")
-    _all_there(number, FIRST)
-    _all_there(letter, FIRST)
-    layer = min(FIRST, key=lambda at: letter[at].weighted_id.value - number[at].weighted_id.value)
-    near, far = number[layer].weighted_id, letter[layer].weighted_id
-    interval = far.low - near.high, far.high - near.low
-    pairs = ((at, number[at].weighted_id.value, letter[at].weighted_id.value) for at in FIRST)
-    each = "; ".join(f"layer {at}: {ours:.0f} against {theirs:.0f}" for at, ours, theirs in pairs)
-    value = far.value - near.value
-    return Finding(value > 0, value, f"{each}." + sureness(interval, 0), interval, near.n)
+    number, letter = weighted_ids(evidence, "number", FIRST), weighted_ids(evidence, "letter", FIRST)
+    layer = min(FIRST, key=lambda at: letter[at].value - number[at].value)
+    each = "; ".join(f"layer {at}: {number[at].value:.0f} against {letter[at].value:.0f}" for at in FIRST)
+    return _above(letter[layer], number[layer], f"{each}.")
 
 
 def faster_than_later_layers(evidence: Evidence) -> Finding:
     """The lowest ID of the later layers of the number model, less the highest of its first ones."""
-    rows = frequencies(evidence, "number")
-    _all_there(rows, (*FIRST, *AFTER))
-    at_first = max(FIRST, key=lambda at: rows[at].weighted_id.value)
-    at_after = min(AFTER, key=lambda at: rows[at].weighted_id.value)
-    first, after = rows[at_first].weighted_id, rows[at_after].weighted_id
-    value, interval = after.value - first.value, (after.low - first.high, after.high - first.low)
+    ids = weighted_ids(evidence, "number", (*FIRST, *AFTER))
+    first, after = max(FIRST, key=lambda at: ids[at].value), min(AFTER, key=lambda at: ids[at].value)
     why = (
-        f"Layers {FIRST[0]} to {FIRST[-1]} reach ID {first.value:.1f} at most (layer {at_first}), layers "
-        f"{AFTER[0]} to {AFTER[-1]} have {after.value:.1f} at least (layer {at_after})."
+        f"Layers {FIRST[0]} to {FIRST[-1]} reach ID {ids[first].value:.1f} at most (layer {first}), layers "
+        f"{AFTER[0]} to {AFTER[-1]} have {ids[after].value:.1f} at least (layer {after})."
     )
-    return Finding(value > 0, value, why + sureness(interval, 0), interval, first.n)
+    return _above(ids[after], ids[first], why)
 
 
 def ids_as_in_table(evidence: Evidence) -> Finding:
     """The share of layers, of both models, whose rounded ID is that of the paper's table."""
     same, inputs, each = [], 0, []
     for model, quoted in PAPER_IDS.items():
-        rows = frequencies(evidence, model)
-        _all_there(rows, range(len(quoted)))
-        ours = [round(rows[at].weighted_id.value) for at in range(len(quoted))]
+        ids = weighted_ids(evidence, model, range(len(quoted)))
+        ours = [round(ids[at].value) for at in range(len(quoted))]
         same += [a == b for a, b in zip(ours, quoted, strict=True)]
         each.append(f"{model} {', '.join(map(str, ours))}")
-        inputs = rows[0].weighted_id.n
+        inputs = ids[0].n
     return Finding(all(same), sum(same) / len(same), f"Ours: {'; '.join(each)}.", None, inputs)
-
-
-def _all_there(rows: dict[int, FrequencyId], layers: range | tuple[int, ...]) -> None:
-    missing = [at for at in layers if at not in rows or rows[at].weighted_id.value != rows[at].weighted_id.value]
-    if missing:
-        raise NotTested(f"the paper's models have 12 layers, and layer {missing[0]} is not among the results.")
 
 
 _FIGURE_4 = "Section 3.4, Figure 4B"
 _TABLE = "Section 3.6, table of weighted IDs, figure of frequency use"
-_PAPER = "number 1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38; letter 18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40"
+_PAPER = "; ".join(f"{model} {', '.join(map(str, ids))}" for model, ids in PAPER_IDS.items())
 
 CLAIMS = (
     Claim(
