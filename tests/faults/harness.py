@@ -196,7 +196,7 @@ def contents(directory: Path) -> dict[str, object]:
         for path in sorted(directory.rglob("*"))
         if path.suffix in (".json", ".csv", ".safetensors")
         and path.name != "timing.csv"
-        and path.parent.name != "resume"
+        and path.parent.name not in ("resume", "figures")  # tables beside figures name the place
     }
 
 

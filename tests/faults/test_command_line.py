@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import typer
-from harness import LONG, command
+from harness import LONG, command, no_figures
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from whatwhere.cli import app
+from whatwhere.studies import STUDIES
 
 EXAMPLES = 80 if LONG else 12
 CODES = {0, 1, 2, 130}
@@ -23,52 +27,36 @@ ODD = [
     "..", "/", "/dev/null", "/proc/self/mem", "*", "--", "-", "\x1b[2J", "a b", "ü", "'", "{}", "s3:", "smoke",
     "x" * 300,
 ]  # fmt: skip
+_GROUP: Any = typer.main.get_command(app)
+COMMANDS = {name: _GROUP.get_command(click.Context(_GROUP), name) for name in _GROUP.list_commands(None)}
 
 
-def commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command with its words, also those inside groups."""
-    for name, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*before, name))
-        else:
-            yield (*before, name), found
-
-
-COMMANDS = dict(commands(typer.main.get_command(app)))
-
-
-def test_every_command_is_met():
-    assert {("data",), ("train",), ("score",), ("heads",), ("reproduce",), ("report",)} <= COMMANDS.keys()
+def test_every_command_is_tried():
+    assert {"data", "train", "reproduce", "report", "sweep", *STUDIES} == COMMANDS.keys()
 
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Lets no command begin long work, or reach for the network: the workers say that they were reached."""
+    """Lets no command begin long work, or reach for the network: a message says that it was reached."""
     from whatwhere.errors import WhatwhereError
 
     def reached(*_: object, **__: object) -> Any:
         raise WhatwhereError("the work would begin now")
 
-    home = tmp_path_factory.mktemp("home")
     before = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for work in (
             "whatwhere.training.loop.train",
-            "whatwhere.studies.dynamics.checkpoints.score_run",
-            "whatwhere.studies.theorems.measure.measure",
-            "whatwhere.studies.mechanism.measure.measure",
-            "whatwhere.studies.geometry.measure.measure_geometry",
-            "whatwhere.studies.length.measure.measure_length",
-            "whatwhere.work.stages.Work.run",
+            "whatwhere.studies.measuring.measure",
+            "whatwhere.work.reproduction.Reproduction.run",
+            "whatwhere.work.sweep.Sweep.run",
             "whatwhere.tasks.dataset.make_dataset",
             "whatwhere.trace.open.load_rotary",
-            "whatwhere.studies.chat.measure.measure",
-            "whatwhere.work.sweep.Sweep.run",
         ):
             patch.setattr(work, reached)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("COLUMNS", "100")
-        os.chdir(home)
+        os.chdir(tmp_path_factory.mktemp("home"))
         yield
         os.chdir(before)
 
@@ -84,29 +72,24 @@ def value(parameter: Any) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def arguments(draw: st.DrawFn, words: tuple[str, ...]) -> list[str]:
-    made: list[str] = list(words)
-    for parameter in COMMANDS[words].params:
+def arguments(draw: st.DrawFn, name: str) -> list[str]:
+    made = [name]
+    for parameter in COMMANDS[name].params:
         if parameter.param_type_name == "argument":
             if draw(st.integers(0, 9)):
                 made += [draw(st.one_of(st.sampled_from(["number", "letter"]), value(parameter)))]
-        elif parameter.required or draw(st.integers(0, 3)) == 0:
-            if parameter.name in ("help", "follow"):
-                continue
+        elif parameter.name != "help" and (parameter.required or draw(st.integers(0, 3)) == 0):
             made.append(draw(st.sampled_from([*parameter.opts, *parameter.secondary_opts])))
             if not getattr(parameter, "is_flag", False):
-                made.append(
-                    "out"
-                    if parameter.name in ("out", "out_dir", "to") and draw(st.booleans())
-                    else draw(value(parameter))
-                )
+                named = parameter.name in ("out", "to") and draw(st.booleans())
+                made.append("out" if named else draw(value(parameter)))
     return made + ([draw(st.sampled_from(ODD))] if draw(st.integers(0, 7)) == 0 else [])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("idle")
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_no_arguments_bring_a_traceback(words: tuple[str, ...], record_property: Callable[[str, object], None]):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_arguments_bring_a_traceback(name: str, record_property: Callable[[str, object], None]):
     tried = 0
 
     @settings(
@@ -114,7 +97,7 @@ def test_no_arguments_bring_a_traceback(words: tuple[str, ...], record_property:
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
-    @given(made=arguments(words))
+    @given(made=arguments(name))
     def check(made: list[str]) -> None:
         nonlocal tried
         tried += 1
@@ -123,4 +106,121 @@ def test_no_arguments_bring_a_traceback(words: tuple[str, ...], record_property:
         assert "Traceback" not in ended.out + ended.err, (made, ended)
 
     check()
-    record_property("figure", f"arguments of {' '.join(words)}: {tried} tried")
+    record_property("figure", f"arguments of {name}: {tried} tried, the long work left out")
+
+
+_TRAIN = ("train", "number", "--preset", "smoke", "--out")
+_HUGE, _DIGITS = "99999999999999999999", "9" * 5000
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    ((*_TRAIN, "new", "--seed", "-1"), "expected a seed of 0 or more, got -1"),
+    ((*_TRAIN, "new", "--seed", _HUGE), "seed must be at most"),
+    ((*_TRAIN, "new", "--seed", _DIGITS), "Invalid value for '--seed'"),
+    ((*_TRAIN, "new", "--lr", "nan"), "expected a learning rate above 0, got nan"),
+    ((*_TRAIN, "new", "--rope-base", "-1"), "expected a rope_base above 0"),
+    ((*_TRAIN, "new", "--track", ".x"), "no such module is installed"),
+    ((*_TRAIN, "new", "--close", _DIGITS), "expected planes by their IDs"),
+    ((*_TRAIN, "/"), "exists and is not empty"),
+    ((*_TRAIN, ""), "expected a directory, got an empty name"),
+    ((*_TRAIN, "a\0b"), "expected a directory, got an empty name"),
+    ((*_TRAIN, "~nosuch/x"), "expected a directory, got '~nosuch/x'"),
+    ((*_TRAIN, "/dev/null"), "/dev/null exists and is not empty"),
+    (("data", "number", "--size", "800", "--out", "/"), "exists and holds something else"),
+    (("data", "number", "--size", "800", "--out", ""), "expected a directory, got an empty name"),
+    (("data", "number", "--size", "800", "--out", "~nosuch"), "expected a directory, got '~nosuch'"),
+    (("data", "number", "--size", "800", "--out", "/dev/null"), "could not write /dev/null"),
+    (("data", "number", "--show", "1", "--seed", _HUGE), "expected a seed of 0 or more, and at most"),
+    (("data", "number", "--show", "1", "--context", "100000"), "expected at most 32,768 tokens"),
+    (("data", "letter", "--show", "1", "--letters", "1000000000"), "tokens in the vocabulary"),
+    (("dynamics", "RUN", "--inputs", "0"), "expected 1 or more inputs, got 0"),
+    (("dynamics", "RUN", "--tau", "1e-320"), "expected a tau above 0, got 1e-320; 1e-30 is the least"),
+    (("dynamics", "RUN", "--tau", "nan"), "expected a finite number for tau, got nan"),
+    (("dynamics", "RUN", "--step", "3"), "expected no step, got 3"),
+    (("heads", "RUN", "--seed", _HUGE), "expected a seed from 0 to"),
+    (("heads", "RUN", "--seed", "-1"), "expected a seed from 0 to"),
+    (("heads", "RUN", "--tau", "1e-320"), "expected a tau above 0, got 1e-320; 1e-30 is the least"),
+    (("heads", "RUN", "--queries", _DIGITS), "expected queries as last, all or a number"),
+    (("heads", "RUN", "--only", _DIGITS), "expected layers and heads as 3,5.2,7-9"),
+    (("heads", "RUN", "--out", "/dev/null"), "could not write to /dev/null/heads"),
+    (("heads", "RUN", "--out", ""), "expected a directory, got an empty name"),
+    (("heads", "~nosuch"), "expected a model, got '~nosuch'"),
+    (("mechanism", "RUN", "--hops", "-1"), "expected hops from 1 to"),
+    (("mechanism", "RUN", "--examples", "1000000000", "--inputs", "40"), "of memory, and"),
+    (("geometry", "RUN", "--inputs", "0"), "expected at least 16 inputs, got 0"),
+    (("geometry", "RUN", "--step", "-1"), "has no checkpoint of step -1"),
+    (("length", "RUN", "--lengths=-5"), "expected lengths of 1 token or more, got -5"),
+    (("length", "RUN", "--lengths", _DIGITS), "expected int values with commas"),
+    (("length", "RUN", "--lengths", "1000000000000", "--inputs", "16"), "of memory, and"),
+    (("theorems", "--theta", "nan"), "expected a finite number for theta, got nan"),
+    (("theorems", "--theta", "0.5", "--length", "100000000"), "expected a length from 2 to"),
+    (("theorems", "--theta", "0.5", "--letters", "1000000000"), "expected an alphabet of 2 to"),
+    (("chat", "reference/counter", "--max-tokens", "0"), "expected max_tokens from 1"),
+    (("chat", "reference/counter", "--sizes", "1000000000", "--dry-run"), "expected sizes from 1"),
+    (("chat", "reference/counter", "--temperature", "nan", "--dry-run"), "expected a finite number for temperature"),
+    (("reproduce", "--out", "/dev/null", "--preset", "smoke"), "could not write to /dev/null"),
+    (("reproduce", "--out", "new", "--preset", "smoke", "--seed", "-1"), "expected a seed of 0 or more, got -1"),
+    (("reproduce", "--out", "new", "--seeds", "1000000000000"), "expected 1 to 1,000 seeds"),
+    (("reproduce", "--out", "new", "--workers", "99999999999"), "--workers: expected 1 to 1,024"),
+    (("report", "/"), "got / without results"),
+    (("sweep", "glob.toml", "--out", "new"), "expected a pattern of paths such as runs/*, got 'a**b/*'"),
+    (("sweep", "huge.toml", "--out", "new"), "expected at most 100,000 items, got 200,000"),
+    (("sweep", "nan.toml", "--out", "new"), "expected a finite number for tau, got nan"),
+    (("sweep", "seed.toml", "--out", "new"), "expected a seed of 0 or more, got -1"),
+    (("sweep", "seed.toml", "--out", "~nosuch"), "expected a directory, got '~nosuch'"),
+]
+SPECS = {
+    "glob": 'models = ["a**b/*"]',
+    "huge": f'task = "number"\npreset = "smoke"\nseed = {list(range(1000))}\nwarmup = {list(range(200))}',
+    "nan": 'task = "number"\npreset = "smoke"\n[measure.heads]\ntau = nan',
+    "seed": 'task = "number"\npreset = "smoke"\nseed = [-1]',
+}
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED, ids=[" ".join(words)[:60] for words, _ in REFUSED])
+def test_a_mistake_ends_with_one_message_and_leaves_nothing(
+    words: tuple[str, ...], message: str, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name, text in SPECS.items():
+        Path(f"{name}.toml").write_text(text)
+    made = [str(finished) if word == "RUN" else word for word in words]
+    if str(finished) in made and "--out" not in made:
+        made += ["--out", "results"]
+    with no_figures():
+        ended = command(*made, seconds=60)
+    shown = " ".join(ended.err.replace("│", " ").split())  # typer frames its messages
+    assert ended.code == 2 and message in shown, ended
+    assert "Traceback" not in ended.err
+    assert not Path("new").exists() or not [path for path in Path("new").iterdir() if not path.name.startswith(".")]
+
+
+ENVIRONMENTS: list[tuple[dict[str, str], str | None]] = [
+    ({"WORLD_SIZE": "x"}, "expected WORLD_SIZE in the environment as a whole number"),
+    ({"WORLD_SIZE": "-1"}, "expected WORLD_SIZE in the environment as a whole number"),
+    ({"WORLD_SIZE": "2"}, "WORLD_SIZE asks for 2 processes"),
+    ({"WORLD_SIZE": "2", "RANK": "7", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}, "WORLD_SIZE asks for 2"),
+    ({"PYTHONIOENCODING": "ascii"}, None),
+    ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, None),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variables", "message"), ENVIRONMENTS, ids=[str(one) for one, _ in ENVIRONMENTS])
+def test_an_odd_environment_is_named_or_harmless(variables: dict[str, str], message: str | None, tmp_path: Path):
+    words = ("data", "number", "--show", "1") if message is None else (*_TRAIN, "new")
+    ended = subprocess.run(
+        [sys.executable, "-m", "whatwhere", *words],
+        cwd=tmp_path, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == (0 if message is None else 2), ended.stderr
+    assert message is None or message in ended.stderr
+
+
+def test_a_compiler_with_an_unbalanced_quote_is_named(monkeypatch: pytest.MonkeyPatch):
+    from whatwhere.errors import WhatwhereError
+    from whatwhere.model.kernel import build
+
+    monkeypatch.setenv("CC", "'gcc")
+    with pytest.raises(WhatwhereError, match=r"expected a command in \$CC, got"):
+        build._compiler()  # pyright: ignore[reportPrivateUsage]

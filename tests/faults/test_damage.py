@@ -108,7 +108,7 @@ def test_a_report_of_damaged_results_has_the_same_verdicts_or_is_refused(
     finished: Path, other: Path, tmp_path: Path, record_property: Record, monkeypatch: pytest.MonkeyPatch
 ):
     """Results that are gone leave a claim untested; none may turn from holding to failing, or back."""
-    monkeypatch.setattr("whatwhere.work.report.draw", lambda *_, **__: [])
+    monkeypatch.setattr("whatwhere.work.reporting.draw", lambda *_, **__: [])
     for name, seed in (("whole", other), ("another", finished)):
         copy(finished if name == "whole" else other, tmp_path / name / "number")
         copy(seed, tmp_path / name / "seeds" / "1" / "number")

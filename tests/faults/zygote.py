@@ -17,13 +17,13 @@ from pathlib import Path
 import torch  # noqa: F401 (loaded once, for all children)
 
 import whatwhere.work.reproduction
-import whatwhere.work.sweep
+import whatwhere.work.sweep_run  # noqa: F401
 from whatwhere.cli import main
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.study import resolve
 
 for name in STUDIES:
-    resolve(study_named(name).measure), resolve(study_named(name).summary)
+    resolve(study_named(name).measure)
 
 
 def drop_powers() -> None:

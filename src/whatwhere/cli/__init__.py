@@ -5,6 +5,7 @@ Heavy imports (torch, matplotlib, transformers) stand inside the commands, so th
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from typing import Any
@@ -83,6 +84,9 @@ def main() -> None:
     So do the machine's limits: memory, and files that cannot be read or written.
     """
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode gets question marks, not an error
+            stream.reconfigure(errors="replace")
     try:
         try:
             app()

@@ -6,6 +6,7 @@ So ``whatwhere ... --json > file`` always holds the result and nothing else.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,7 +57,8 @@ def note(message: str) -> None:
 
 def print_json(result: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout; undefined numbers become null, as JSON has no NaN."""
-    text = json.dumps(_finite(result), indent=2, ensure_ascii=False, allow_nan=False)
+    plain = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    text = json.dumps(_finite(result), indent=2, ensure_ascii=plain, allow_nan=False)
     print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 

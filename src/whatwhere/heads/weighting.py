@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine.limits import LEAST_TAU
 from whatwhere.trace.layer import LayerTrace
 
 TAU = 1e-4
@@ -36,8 +37,10 @@ class Weighting:
     """The positions whose keys take part in swaps; None for all (the paper's score)."""
 
     def __post_init__(self) -> None:
-        if not (self.tau > 0 and math.isfinite(self.tau)):
-            raise WhatwhereError(f"expected a tau above 0, got {self.tau}; {TAU} is the default.")
+        if not LEAST_TAU <= self.tau < math.inf:
+            raise WhatwhereError(
+                f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, {TAU} the default."
+            )
 
     def counted(self, layer: LayerTrace) -> Bool[Tensor, "query key"]:
         """The keys that each query's swaps are made of: visible ones but its own, as the query never moves."""

@@ -22,12 +22,14 @@ that ``whatwhere --help`` stays quick. A function may stand there as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.store.documents import parse, plain
 from whatwhere.studies.subject import Subject
 
@@ -153,4 +155,15 @@ class Study:
             raise WhatwhereError(
                 f"study {self.name!r}: expected a setting of {', '.join(known) or 'none'}, got {unknown[0]!r}."
             )
-        return parse(self.settings, plain(chosen), f"the settings of {self.name}")
+        for name, value in chosen.items():
+            if any(isinstance(one, float) and not math.isfinite(one) for one in (value, *_parts(value))):
+                raise WhatwhereError(f"study {self.name!r}: expected a finite number for {name}, got {value!r:.80}.")
+        made = parse(self.settings, plain(chosen), f"the settings of {self.name}")
+        seed = getattr(made, "seed", 0)
+        if not 0 <= seed <= LARGEST_SEED:
+            raise WhatwhereError(f"study {self.name!r}: expected a seed from 0 to {LARGEST_SEED:,}, got {seed:,}.")
+        return made
+
+
+def _parts(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()

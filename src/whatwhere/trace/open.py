@@ -63,7 +63,10 @@ def load_rotary(source: str) -> RotaryModel:
 
 def _place(source: str) -> str:
     """Where transformers finds the model: a directory, or a hub name as it is."""
-    path = Path(source).expanduser()
+    try:
+        path = Path(source).expanduser()
+    except RuntimeError as error:  # ~somebody who is not there
+        raise WhatwhereError(f"expected a model, got {source!r:.80}: {error}") from error
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise WhatwhereError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine.device import Device, Precision
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.model.shape import ModelConfig
 from whatwhere.store.documents import parse
 from whatwhere.tasks import task_from_dict
@@ -77,9 +78,11 @@ class TrainingConfig:
         for name in ("batch", "spacing", "validation", "threads", "dataset_size"):
             if getattr(self, name) < 1:
                 raise WhatwhereError(f"{name} must be 1 or more, not {getattr(self, name)}.")
-        for name, most in (("threads", 1024), ("seed", 2**63 - 1)):
+        for name, most in (("threads", 1024), ("seed", LARGEST_SEED)):
             if getattr(self, name) > most:
                 raise WhatwhereError(f"{name} must be at most {most:,}, not {getattr(self, name):,}.")
+        if self.seed < 0:
+            raise WhatwhereError(f"expected a seed of 0 or more, got {self.seed}.")
         if self.model.vocab_size != self.task.vocab_size:
             raise WhatwhereError(
                 f"the {self.task.name} task has {self.task.vocab_size} tokens, and the model {self.model.vocab_size}."

@@ -110,20 +110,38 @@ def joined() -> Iterator[Processes]:
 
     Raises:
         OtherEnded: the others cannot be reached.
+        WhatwhereError: the variables are not such as torchrun sets.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    world = _variable("WORLD_SIZE", 1, least=1)
+    if world == 1:
         yield ALONE
         return
-    gpus, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_RANK", "0"))
+    if "MASTER_ADDR" not in os.environ or _variable("RANK", world) >= world or not _variable("MASTER_PORT", 0):
+        raise WhatwhereError(
+            f"WORLD_SIZE asks for {world} processes: expected RANK below it, MASTER_ADDR and MASTER_PORT as torchrun "
+            "sets them, got others or none. Start with torchrun, or unset WORLD_SIZE."
+        )
+    gpus, local = torch.cuda.device_count(), _variable("LOCAL_RANK", 0)
     if local < gpus:
         torch.cuda.set_device(local)
     with _others_may_end():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo")
     try:
-        beside = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        beside = _variable("LOCAL_WORLD_SIZE", 1, least=1)
         yield Processes(distributed.get_rank(), distributed.get_world_size(), beside)
     finally:
         distributed.destroy_process_group()
+
+
+def _variable(name: str, default: int, least: int = 0) -> int:
+    """A whole number out of the environment."""
+    text = os.environ.get(name, str(default))
+    if not (text.isdecimal() and len(text) < 10 and int(text) >= least):
+        raise WhatwhereError(
+            f"expected {name} in the environment as a whole number of {least} or more, as torchrun sets it, got "
+            f"{text!r:.80}. Start with torchrun, or unset it."
+        )
+    return int(text)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import kernels
 from whatwhere.store import locks
 from whatwhere.store.documents import read_json
-from whatwhere.store.files import remove_file
+from whatwhere.store.files import TEMPORARY_SUFFIX, remove_file
 from whatwhere.store.manifest import Manifest, fingerprint
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.store.tensors import load_tensors, save_tensors
@@ -52,6 +52,10 @@ class State:
     """Weights (``model.``) and moments (``adam.``)."""
     counters: dict[str, Any]
     """Small facts: seconds so far, the losses since the last evaluation."""
+
+    def below(self, prefix: str) -> dict[str, np.ndarray]:
+        """The arrays whose names have a prefix, without it."""
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,10 @@ class Run:
             self.manifest.put(CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
     def _contents(self) -> list[str]:
-        """What is in the directory, but for locks."""
-        return [path.name for path in self.directory.iterdir() if not path.name.startswith(".")]
+        """What is in the directory, but for locks and what a process that was killed while it began a run left."""
+        begun = self.manifest.path.name if self.manifest.exists and not self.manifest.record.files else ""
+        found = [path for path in self.directory.iterdir() if not path.name.startswith(".")]
+        return [path.name for path in found if path.name != begun and path.suffix != TEMPORARY_SUFFIX]
 
     @property
     def ended(self) -> bool:
@@ -196,16 +202,16 @@ class Run:
         there = self.steps()
         if not there:
             raise WhatwhereError(f"{self.directory} has no checkpoints yet; train it first (--resume continues a run).")
-        if step is not None:
-            if step not in there:
-                raise WhatwhereError(
-                    f"{self.directory} has no checkpoint of step {step}; it has {len(there)}, "
-                    f"from step {there[0]} to step {there[-1]}."
-                )
-            return self._load(step)
+        if step is not None and step not in there:
+            raise WhatwhereError(
+                f"{self.directory} has no checkpoint of step {step}; it has {len(there)}, "
+                f"from step {there[0]} to step {there[-1]}."
+            )
         try:
-            return self._load(there[-1])
+            return self._load(there[-1] if step is None else step)
         except WhatwhereError as error:
+            if step is not None:
+                raise
             return self._last_whole(there, error)
 
     def _load(self, step: int) -> GPTJ:
@@ -215,13 +221,11 @@ class Run:
         """The last model when its file is damaged: out of the state of the same step, or the model before it."""
         state, _ = self.latest_state()
         if state is not None and state.step == there[-1]:
-            config = self.config
-            model = GPTJ(config.model)
-            set_weights(model, _weights_in(state), self.directory / "resume")
-            model.task = config.task
-            warnings.warn(
-                f"{damage} The state of step {state.step} has the same model.", WhatwhereWarning, stacklevel=4
-            )
+            model = GPTJ(self.config.model)
+            set_weights(model, state.below("model."), self.directory / "resume")
+            model.task = self.task
+            instead = f"The state of step {state.step} has the same model."
+            warnings.warn(f"{damage} {instead}", WhatwhereWarning, stacklevel=4)
             return model.requires_grad_(False)
         for step in reversed(there[:-1]):
             try:
@@ -302,8 +306,3 @@ class Run:
 def _require_memory(config: TrainingConfig) -> None:
     size = f"{config.model.parameters:,} weights, {config.dataset_size:,} sequences and batches of {config.batch:,}"
     memory.require(config.memory, f"training with {size}")
-
-
-def _weights_in(state: State) -> dict[str, np.ndarray]:
-    prefix = "model."
-    return {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}

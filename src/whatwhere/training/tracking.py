@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 
 
-@runtime_checkable
-class Tracker(Protocol):
+@dataclass(frozen=True)
+class Tracker:
     """Takes numbers as they come."""
 
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Records the values of one step."""
-
-    def finish(self) -> None:
-        """Writes out what is pending."""
-
-
-class _TensorBoard:
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        for name, value in values.items():
-            self.writer.add_scalar(name, value, step)
-
-    def finish(self) -> None:
-        self.writer.close()
-
-
-class _WandbShaped:
-    def __init__(self, module: Any) -> None:
-        self.module = module
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        self.module.log(dict(values), step=step)
-
-    def finish(self) -> None:
-        self.module.finish()
+    log: Callable[[Mapping[str, float], int], None]
+    """Records the values of one step."""
+    finish: Callable[[], None]
+    """Writes out what is pending."""
 
 
 Start = Callable[[Path, Mapping[str, Any]], Tracker]
@@ -62,13 +39,23 @@ def _find_tensorboard() -> Start:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise MissingExtraError("tensorboard", "track", "to track a run with TensorBoard") from error
-    return lambda directory, _: _TensorBoard(SummaryWriter(str(directory / "tensorboard")))
+
+    def start(directory: Path, _: Mapping[str, Any]) -> Tracker:
+        writer = SummaryWriter(str(directory / "tensorboard"))
+
+        def log(values: Mapping[str, float], step: int) -> None:
+            for name, value in values.items():
+                writer.add_scalar(name, value, step)
+
+        return Tracker(log, writer.close)
+
+    return start
 
 
 def _find_wandb_shaped(name: str) -> Start:
     try:
         module = import_module(name)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # names such as ".x" and ""
         raise WhatwhereError(
             f"tracking with {name!r} was asked for, and no such module is installed. "
             f"Use tensorboard, or install {name} (any module with init, log and finish will do)."
@@ -81,6 +68,6 @@ def _find_wandb_shaped(name: str) -> Start:
 
     def start(directory: Path, config: Mapping[str, Any]) -> Tracker:
         module.init(project="whatwhere", name=directory.name, config=dict(config))
-        return _WandbShaped(module)
+        return Tracker(lambda values, step: module.log(dict(values), step=step), module.finish)
 
     return start

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.files import cache_directory, whole_file
+from whatwhere.store.files import cache_directory, whole_file, write_text
 
 SOURCE = Path(__file__).with_name("block.c")
 _FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
@@ -82,8 +82,7 @@ def _load() -> ctypes.CDLL:
             return _declared(ctypes.CDLL(str(path)))
     with whole_file(path) as target:
         _compile(compiler, target)
-    with whole_file(_checksum_file(path)) as target:
-        target.write_text(_checksum(path))
+    write_text(path.with_suffix(".sha256"), _checksum(path))
     try:
         return _declared(ctypes.CDLL(str(path)))
     except OSError as error:
@@ -93,13 +92,9 @@ def _load() -> ctypes.CDLL:
 def _is_as_compiled(path: Path) -> bool:
     """Whether the library is there and whole: one changed bit of it could compute something else."""
     try:
-        return _checksum_file(path).read_bytes() == _checksum(path).encode()
+        return path.with_suffix(".sha256").read_bytes() == _checksum(path).encode()
     except OSError:
         return False
-
-
-def _checksum_file(path: Path) -> Path:
-    return path.with_suffix(".sha256")
 
 
 def _checksum(path: Path) -> str:
@@ -108,7 +103,10 @@ def _checksum(path: Path) -> str:
 
 def _compiler() -> list[str]:
     """The command of a C compiler: ``$CC``, or the first that is found."""
-    wanted = shlex.split(os.environ.get("CC", ""))
+    try:
+        wanted = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise WhatwhereError(f"expected a command in $CC, got {os.environ['CC']!r:.80}: {error}.") from error
     found = wanted if wanted and shutil.which(wanted[0]) else next(([c] for c in _COMPILERS if shutil.which(c)), [])
     if not found:
         raise WhatwhereError("there is no C compiler (cc, gcc or clang) here.")
@@ -145,18 +143,13 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     """Says what the functions take; all of them return nothing."""
-    pointers = {
-        "norm_forward": 8,
-        "norm_backward": 11,
-        "mix_forward": 9,
-        "mix_backward": 11,
-        "residual_forward": 7,
-        "residual_backward": 6,
-    }
-    for name, count in pointers.items():
+    pointer, whole, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32
+    arguments = {
+        "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer] * 9,
+        "mix_backward": [pointer] * 11, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
+        "dropout_mask": [word, word, whole, whole, word, ctypes.c_float, pointer],
+    }  # fmt: skip
+    for name, types in arguments.items():
         function = getattr(library, name)
-        function.argtypes, function.restype = [ctypes.c_void_p] * count, None
-    whole, word = ctypes.c_int64, ctypes.c_uint32
-    library.dropout_mask.argtypes = [word, word, whole, whole, word, ctypes.c_float, ctypes.c_void_p]
-    library.dropout_mask.restype = None
+        function.argtypes, function.restype = types, None
     return library
