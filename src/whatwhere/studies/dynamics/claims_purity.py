@@ -14,8 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from whatwhere.heads.purity import GAMMAS, KINDS
-from whatwhere.heads.summary import label_of
+from whatwhere.heads.purity import GAMMAS, KINDS, label_of
 from whatwhere.studies.claim import Claim, Finding, listed
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learned_runs import (

@@ -88,11 +88,7 @@ def attention_of(model: GPTJ, inputs: Sequence[Batch]) -> tuple[list[Attention],
 
 def page_data(results: Results) -> dict[str, Any]:
     """The examples with their attention, nested by layer, head and query: smaller than the tables."""
-    by_example = {
-        "attention": dict(iter(results["attention"].groupby("example"))),
-        "content_by_position": dict(iter(results["contents"].groupby("example"))),
-    }
-    columns = {"attention": ("attention", "query"), "content_by_position": ("logit", "content")}
+    attention, contents = results["attention"], results["contents"]
     return {
         "examples": [
             {
@@ -102,20 +98,20 @@ def page_data(results: Results) -> dict[str, Any]:
                 "target": row.target,
                 "answer": row.answer,
                 "predicted": row.predicted,
-            }
-            | {
-                what: [
-                    [
-                        [line.tolist() for _, line in of_head.groupby(columns[what][1])[columns[what][0]]]
-                        for _, of_head in of_layer.groupby("head")
-                    ]
-                    for _, of_layer in frames[row.example].groupby("layer")
-                ]
-                for what, frames in by_example.items()
+                "attention": _nested(attention[attention["example"] == row.example], "query", "attention"),
+                "content_by_position": _nested(contents[contents["example"] == row.example], "content", "logit"),
             }
             for row in results.rows("examples", Example)
         ]
     }
+
+
+def _nested(frame: Any, line: str, value: str) -> list[list[list[list[float]]]]:
+    """A column by layer, head and line."""
+    return [
+        [[values.tolist() for _, values in of_head.groupby(line)[value]] for _, of_head in of_layer.groupby("head")]
+        for _, of_layer in frame.groupby("layer")
+    ]
 
 
 def _rounded(values: Tensor) -> Float[np.ndarray, "..."]:

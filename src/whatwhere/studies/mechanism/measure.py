@@ -5,12 +5,15 @@ What was measured before stays, so an interrupted measurement continues.
 
 from __future__ import annotations
 
+import numpy as np
+
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import mean, share
 from whatwhere.heads.purity import label_of
 from whatwhere.heads.roles import role_shares
-from whatwhere.heads.scores import TAU, score
+from whatwhere.heads.scores import score
 from whatwhere.heads.summary import score_windows
+from whatwhere.heads.weighting import TAU
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
@@ -83,8 +86,7 @@ def _observe(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results,
             f"expected a model that solves some inputs, got one that solves none of {len(batch)}; train it further."
         )
     seen = observe(model, solved.tokens, progress)
-    roles = role_shares(seen.strongest, solved, task.vocabulary)
-    results.write("roles", [Role(**vars(row)) for row in roles])
+    results.write("roles", [Role(**vars(row)) for row in role_shares(seen.strongest, solved, task.vocabulary)])
     results.write("readout", readout(seen, solved))
     results.write("deliveries", deliveries(seen, solved))
     results.write("moves", moves(seen, solved, task.vocabulary))
@@ -98,15 +100,14 @@ def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -
     """Which kind of head each is, at the last token."""
     some = batch.tokens[:SCORED]
     scores = score(trace(model, some), TAU)
+    each = [values.numpy(force=True) for values in (scores.each_positional, scores.each_symbolic)]
     kinds = []
-    for index, layer in enumerate(scores.layers):
-        for head in range(scores.positional.shape[1]):
-            each = (scores.each_positional[index, :, head, 0], scores.each_symbolic[index, :, head, 0])
-            positional, symbolic = (mean(values.numpy(force=True), seed=seed) for values in each)
-            kinds.append(Kind(layer, head, label_of(positional.value, symbolic.value), positional, symbolic))
+    for index, head in np.ndindex(scores.positional.shape):
+        positional, symbolic = (mean(values[index, :, head, 0], seed=seed) for values in each)
+        label = label_of(positional.value, symbolic.value)
+        kinds.append(Kind(scores.layers[index], head, label, positional, symbolic))
     results.write("kinds", kinds)
-    windows = score_windows(model, some, task.windows, TAU)
-    results.write("windows", [Window(**vars(row)) for row in windows])
+    results.write("windows", [Window(**vars(row)) for row in score_windows(model, some, task.windows, TAU)])
 
 
 def _ablate(

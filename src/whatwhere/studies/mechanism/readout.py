@@ -74,10 +74,8 @@ def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]
     for layer in range(seen.layers):
         inputs, positions = np.nonzero(depths == layer + 1)
         for head, moved in enumerate(nearer[layer, inputs, :, batch.paths[inputs, positions]].T):
-            kinds = {hops: moved == hops for hops in range(int(batch.hops.max()) + 1)}
-            rows += [
-                Move(layer, head, hops, _share(holds)) for hops, holds in (kinds | {None: np.isnan(moved)}).items()
-            ]
+            rows += [Move(layer, head, hops, _share(moved == hops)) for hops in range(int(batch.hops.max()) + 1)]
+            rows.append(Move(layer, head, None, _share(np.isnan(moved))))
     return rows
 
 
@@ -88,12 +86,8 @@ def layers_used(seen: Observation, batch: Batch, seed: int = 0) -> list[LayersUs
     for hops in map(int, np.unique(batch.hops)):
         of_class = depths[batch.hops == hops]
         known = of_class[of_class <= seen.layers]
-        never = len(of_class) - len(known)
-        rows.append(
-            LayersUsed(
-                hops, mean(known.astype(np.float64), seed=seed), doubling_layers(hops), _share(known < hops), never
-            )
-        )
+        layers, never = mean(known.astype(np.float64), seed=seed), len(of_class) - len(known)
+        rows.append(LayersUsed(hops, layers, doubling_layers(hops), _share(known < hops), never))
     return rows
 
 

@@ -47,21 +47,21 @@ def sufficient_sets(
         searched, others = batch[batch.hops == hops][:SEARCHED], held_out[held_out.hops == hops]
         removed = [[], *eliminate(ablation, searched)]
         ablated = [[head for heads in removed[: step + 1] for head in heads] for step in range(len(removed))]
-        rights = [answered(ablation, chosen, ablated).sum(1) for chosen in (searched, others)]
+        shares = (
+            [share(int(right.sum()), len(right)) for right in answered(ablation, chosen, ablated)]
+            for chosen in (searched, others)
+        )
         of_class = [
-            Elimination(
-                hops,
-                len(ablation.heads) - len(gone),
-                write_heads(heads),
-                share(int(right), len(searched)),
-                share(int(elsewhere), len(others)),
-            )
-            for heads, gone, right, elsewhere in zip(removed, ablated, *rights, strict=True)
+            Elimination(hops, len(ablation.heads) - len(gone), write_heads(heads), *accuracies)
+            for heads, gone, *accuracies in zip(removed, ablated, *shares, strict=True)
         ]
-        whole = of_class[0].held_out
-        last = max(at for at, step in enumerate(of_class) if _keeps(step, of_class[0]))
+        whole = of_class[0]
+        last = max(
+            at for at, step in enumerate(of_class)
+            if step.accuracy.value >= KEEP * whole.accuracy.value and step.held_out.value >= KEEP * whole.held_out.value
+        )  # fmt: skip
         kept = [head for head in ablation.heads if head not in ablated[last]]
-        accuracies = of_class[last].accuracy, of_class[last].held_out, whole
+        accuracies = of_class[last].accuracy, of_class[last].held_out, whole.held_out
         sets.append(SufficientSet(hops, len(kept), len(ablation.heads), write_heads(kept), *accuracies))
         steps += of_class
     progress("searching for sufficient heads", len(found), len(found))
@@ -75,16 +75,15 @@ def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
     candidates = list(kept)
     while candidates:
         ablated = [head for heads in removed for head in heads]
-        quality = dict(
-            zip(candidates, _quality(ablation, batch, [[head] for head in candidates], ablated), strict=True)
-        )
-        spare = [head for head in candidates if quality[head][0] >= KEEP * whole]
-        spare.sort(key=lambda head: quality[head], reverse=True)
+        found = _quality(ablation, batch, [[head] for head in candidates], ablated)
+        quality = dict(zip(candidates, found, strict=True))
+        ranked = sorted(candidates, key=lambda head: quality[head], reverse=True)
+        spare = [head for head in ranked if quality[head][0] >= KEEP * whole]
         if not spare and len(candidates) < len(kept):
             candidates = kept
             continue
         if not spare:
-            removed.append([max(candidates, key=lambda head: quality[head])])
+            removed.append(ranked[:1])
             break
         chosen = spare[: max(1, int(AT_A_TIME * len(kept)))]
         if len(chosen) > 1 and _quality(ablation, batch, [chosen], ablated)[0][0] < KEEP * whole:
@@ -93,14 +92,6 @@ def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:
         kept = [head for head in kept if head not in chosen]
         candidates = [head for head in spare if head not in chosen] or kept
     return removed
-
-
-def _keeps(step: Elimination, first: Elimination) -> bool:
-    """Whether a step leaves enough, on the inputs of the search and on the others."""
-    return all(
-        now.value >= KEEP * whole.value
-        for now, whole in ((step.accuracy, first.accuracy), (step.held_out, first.held_out))
-    )
 
 
 def _quality(

@@ -9,19 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.mechanism.tables import (
-    Ablation,
-    Chain,
-    Example,
-    GroupAblation,
-    LayersUsed,
-    Move,
-    Patched,
-    Pointer,
-    Readable,
-    SufficientSet,
-    Verdict,
-)
+from whatwhere.studies.mechanism import tables
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 
@@ -35,43 +23,43 @@ DECODED = 0.9
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """Roles, when the answer can be read, what ablation and patching say, longer chains."""
-    shown = results.rows("examples", Example)[0]
+    shown = results.rows("examples", tables.Example)[0]
     right = "right" if shown.predicted == shown.answer else f"wrong, it is {shown.answer}"
     return [
         f"The mechanism of {escape(results.name)}, on {results.settings.inputs} inputs",
         f"Figures 1 and 3 show the input {shown.tokens}. The answer of the model, {shown.predicted}, is {right}.",
-        *_roles(results.rows("verdicts", Verdict)),
-        _readout(results.rows("readout", Readable)),
-        _shortcuts(results.rows("moves", Move)),
-        _layers_used(results.rows("layers_used", LayersUsed)),
-        _addresses(results.rows("pointers", Pointer)),
-        *_ablation(results.rows("ablation", Ablation)),
-        _groups(results.rows("groups", GroupAblation)),
-        *_sufficient(results.rows("sufficient", SufficientSet)),
-        *_patching(results.rows("patching", Patched)),
-        _chains(results.rows("chains", Chain)),
+        *_roles(results.rows("verdicts", tables.Verdict)),
+        _readout(results.rows("readout", tables.Readable)),
+        _shortcuts(results.rows("moves", tables.Move)),
+        _layers_used(results.rows("layers_used", tables.LayersUsed)),
+        _addresses(results.rows("pointers", tables.Pointer)),
+        *_ablation(results.rows("ablation", tables.Ablation)),
+        _groups(results.rows("groups", tables.GroupAblation)),
+        _sufficient(results.rows("sufficient", tables.SufficientSet)),
+        _patching(results.rows("patching", tables.Patched)),
+        _chains(results.rows("chains", tables.Chain)),
     ]
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
     """How many heads are needed alone, how many suffice for the most hops, and the layers that they take."""
-    largest = max(results.rows("sufficient", SufficientSet), key=lambda row: row.hops)
-    used = max(results.rows("layers_used", LayersUsed), key=lambda row: row.hops)
-    needed = {(row.layer, row.head) for row in results.rows("ablation", Ablation) if row.needed}
+    largest = max(results.rows("sufficient", tables.SufficientSet), key=lambda row: row.hops)
+    used = max(results.rows("layers_used", tables.LayersUsed), key=lambda row: row.hops)
+    needed = {(row.layer, row.head) for row in results.rows("ablation", tables.Ablation) if row.needed}
     return {"needed_heads": len(needed), "sufficient_heads": largest.size, "layers_used": used.layers.value}
 
 
-def shortcut_layers(rows: Sequence[Move]) -> list[int]:
+def shortcut_layers(rows: Sequence[tables.Move]) -> list[int]:
     """Layers that often bring the answer from two or more hops nearer to it."""
-    return sorted({row.layer for row in rows if _is_shortcut(row)})
+    return sorted({row.layer for row in _shortcut_rows(rows)})
 
 
-def _is_shortcut(row: Move) -> bool:
-    far = row.hops_nearer is not None and row.hops_nearer >= 2
-    return far and row.share.low > SHORTCUT and row.share.n >= ENOUGH
+def _shortcut_rows(rows: Sequence[tables.Move]) -> list[tables.Move]:
+    far = [row for row in rows if row.hops_nearer is not None and row.hops_nearer >= 2]
+    return [row for row in far if row.share.low > SHORTCUT and row.share.n >= ENOUGH]
 
 
-def _roles(rows: Sequence[Verdict]) -> list[RenderableType]:
+def _roles(rows: Sequence[tables.Verdict]) -> list[RenderableType]:
     made = table(
         "head", "role", "share of queries", " brings", " needed by hops", " expected", " verdict",
         left=("role", " verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
@@ -86,7 +74,7 @@ def _roles(rows: Sequence[Verdict]) -> list[RenderableType]:
     return [made, remark(told)]
 
 
-def _readout(rows: Sequence[Readable]) -> Table:
+def _readout(rows: Sequence[tables.Readable]) -> Table:
     classes = sorted({row.hops for row in rows})
     made = table("after layer", *map(_hops, classes), title="\nThe answer can be read at the last token")
     last = {(row.layer, row.hops): row.share for row in rows if row.position == 0}
@@ -98,19 +86,19 @@ def _readout(rows: Sequence[Readable]) -> Table:
     return made
 
 
-def _shortcuts(rows: Sequence[Move]) -> str:
+def _shortcuts(rows: Sequence[tables.Move]) -> str:
     found = shortcut_layers(rows)
     if not found:
         return "\nShortcuts: no layer brings the answer from two or more hops away."
     lines = ["\nShortcuts: layers whose strongest key was two or more hops nearer to the answer that they bring"]
     for layer in found:
-        far = [row for row in rows if row.layer == layer and _is_shortcut(row)]
+        far = [row for row in _shortcut_rows(rows) if row.layer == layer]
         told = ", ".join(f"{row.hops_nearer} hops {_span(row.share)}" for row in far)
         lines.append(f"layer {layer}: {told} of {far[0].share.n} answers")
     return "\n".join(lines)
 
 
-def _layers_used(rows: Sequence[LayersUsed]) -> Table:
+def _layers_used(rows: Sequence[tables.LayersUsed]) -> Table:
     made = table(
         "hops", "layers", "doubling", "fewer layers than hops", "inputs",
         title="\nLayers until the answer can be read at the last token",
@@ -121,7 +109,7 @@ def _layers_used(rows: Sequence[LayersUsed]) -> Table:
     return made
 
 
-def _addresses(rows: Sequence[Pointer]) -> str:
+def _addresses(rows: Sequence[tables.Pointer]) -> str:
     """The layer from which on each address is decoded in nine of ten inputs."""
     told = []
     for ahead in sorted({row.ahead for row in rows}):
@@ -132,7 +120,7 @@ def _addresses(rows: Sequence[Pointer]) -> str:
     return "There a linear probe decodes the address of " + ", ".join(told) + "."
 
 
-def _ablation(rows: Sequence[Ablation]) -> list[RenderableType]:
+def _ablation(rows: Sequence[tables.Ablation]) -> list[RenderableType]:
     classes = sorted({row.hops for row in rows})
     heads = sorted({(row.layer, row.head) for row in rows})
     of = {(row.layer, row.head, row.hops): row for row in rows}
@@ -149,29 +137,26 @@ def _ablation(rows: Sequence[Ablation]) -> list[RenderableType]:
     return [made, *([remark(told)] if spared else [])]
 
 
-def _groups(rows: Sequence[GroupAblation]) -> Table:
+def _groups(rows: Sequence[tables.GroupAblation]) -> Table:
     classes = sorted({row.hops for row in rows})
-    made = table(
-        "ablated together", *map(_hops, classes), left=("ablated together",), title="\nAccuracy without groups"
-    )
-    of = {(row.group, row.hops): row for row in rows}
+    first = "ablated together"
+    made = table(first, *map(_hops, classes), left=(first,), title="\nAccuracy without groups")
+    of = {(row.group, row.hops): f" {_number(row.after.value)}{'*' if row.needed else ' '}" for row in rows}
     for group in dict.fromkeys(row.group for row in rows):
-        cells = (of[group, hops] for hops in classes)
-        made.add_row(group, *(f" {_number(row.after.value)}{'*' if row.needed else ' '}" for row in cells))
+        made.add_row(group, *(of[group, hops] for hops in classes))
     made.caption, made.caption_justify = "* needed: a loss above 0.05, p < 0.001", "left"
     return made
 
 
-def _sufficient(rows: Sequence[SufficientSet]) -> list[RenderableType]:
+def _sufficient(rows: Sequence[tables.SufficientSet]) -> Table:
     made = table(
         "hops", "heads", "which", "search", "held out", "whole model", left=("which",),
         title="\nThe fewest heads found that keep 0.95 of the accuracy, all others ablated",
     )  # fmt: skip
     for row in rows:
-        of = (row.accuracy, row.held_out, row.whole)
-        spans = (f" {_span(one)}" for one in of)
+        spans = (f" {_span(one)}" for one in (row.accuracy, row.held_out, row.whole))
         made.add_row(str(row.hops), f" {row.size} of {row.all_heads}", f" {_short(row.heads) or 'none'}", *spans)
-    return [made]
+    return made
 
 
 def _short(heads: str) -> str:
@@ -180,22 +165,18 @@ def _short(heads: str) -> str:
     return " ".join(name[:-2] for name in names) if all(name.endswith(".0") for name in names) else heads
 
 
-def _patching(rows: Sequence[Patched]) -> list[RenderableType]:
+def _patching(rows: Sequence[tables.Patched]) -> str:
     lines = ["\nPatching: the first layer after which the last token carries a changed hop"]
     for hop in sorted({row.changed_hop for row in rows}):
         last = [row for row in rows if (row.changed_hop, row.what, row.position) == (hop, "state", 0)]
-        carried = [row for row in last if row.share.low > 0.5]
-        if not last[0].share.n:
-            lines.append(f"hop {hop}: no pairs")
-        elif carried:
-            first = carried[0]
-            lines.append(f"hop {hop}: layer {first.layer}, {_span(first.share)} of {first.share.n} pairs")
-        else:
-            lines.append(f"hop {hop}: none, of {last[0].share.n} pairs")
-    return ["\n".join(lines)]
+        first = next((row for row in last if row.share.low > 0.5), None)
+        found = f"layer {first.layer}, {_span(first.share)} of" if first else "none, of"
+        pairs = last[0].share.n
+        lines.append(f"hop {hop}: {found} {pairs} pairs" if pairs else f"hop {hop}: no pairs")
+    return "\n".join(lines)
 
 
-def _chains(rows: Sequence[Chain]) -> Table:
+def _chains(rows: Sequence[tables.Chain]) -> Table:
     made = table("hops", "accuracy", "inputs", "guessing", "", left=("",), title="\nLonger chains")
     for row in rows:
         guess = "nothing hides the answer" if row.guess == 1 else _number(row.guess)
