@@ -1,4 +1,4 @@
-"""A study of forty lines gets a command, options, JSON, a summary, a job, a sweep column, CSV files and a Python call."""
+"""A study of forty lines gets a command, options, JSON, a summary, a job, a sweep column, CSV and a Python call."""
 
 import json
 import sys

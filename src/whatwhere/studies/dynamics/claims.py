@@ -27,9 +27,10 @@ def both_learned(evidence: Evidence) -> Finding:
     classes = []
     for model in TASKS:
         rows = evidence.rows("dynamics", model, "accuracy", Accuracy)
-        test = [row for row in rows if row.split == "test"]
-        last = max(row.step for row in rows if row.split == "scored")
-        chosen = test or [row for row in rows if (row.step, row.split) == (last, "scored")]
+        split = "test" if any(row.split == "test" for row in rows) else "scored"
+        of_split = [row for row in rows if row.split == split]
+        last = max(row.step for row in of_split)
+        chosen = [row for row in of_split if row.step == last]
         classes += [(row.accuracy.value, model, row) for row in chosen]
     worst, model, row = min(classes, key=lambda one: one[0])
     split = "test split" if row.split == "test" else "scored inputs"
