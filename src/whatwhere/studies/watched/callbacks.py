@@ -25,8 +25,8 @@ import torch
 from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.purity import KINDS, label_of
 from whatwhere.heads.scores import score
-from whatwhere.heads.summary import label_of
 from whatwhere.store.documents import plain
 from whatwhere.studies.dynamics.measure import score_rows
 from whatwhere.studies.dynamics.tables import Score
@@ -80,8 +80,7 @@ class HeadWatch:
         if unknown := sorted(set(options) - set(known)):
             raise WhatwhereError(f"expected options of {', '.join(known)}, got {unknown[0]!r}.")
         self.options = WatchOptions(**options)
-        self.source = traceable(model)
-        self.model, self.tracker = model, tracker
+        self.model, self.source, self.tracker = model, traceable(model), tracker
         self.inputs = _checked(inputs)
         self.results = Results(WATCHED, self._settings(), type(model).__name__, Path(out))
         self.rows: dict[int, list[Score]] = {}
@@ -228,11 +227,10 @@ class HeadWatch:
 def logged(rows: Sequence[Score]) -> dict[str, float]:
     """What a tracker is told: means over the watched heads, how many are pure, and single heads if they are few."""
     labels = [label_of(row.positional, row.symbolic) for row in rows]
-    kinds = ("positional", "symbolic")
-    values = {f"heads/{kind}": float(torch.tensor([getattr(row, kind) for row in rows]).nanmean()) for kind in kinds}
-    values |= {f"heads/pure_{kind}": float(labels.count(kind)) for kind in kinds}
+    values = {f"heads/{kind}": float(torch.tensor([getattr(row, kind) for row in rows]).nanmean()) for kind in KINDS}
+    values |= {f"heads/pure_{kind}": float(labels.count(kind)) for kind in KINDS}
     if len(rows) <= EACH_LOGGED:
-        values |= {f"heads/{row.layer}.{row.head}/{kind}": getattr(row, kind) for row in rows for kind in kinds}
+        values |= {f"heads/{row.layer}.{row.head}/{kind}": getattr(row, kind) for row in rows for kind in KINDS}
     return values
 
 

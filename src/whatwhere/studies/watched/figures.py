@@ -7,9 +7,10 @@ watched-training   how many heads are pure for good, and the loss, if it was kep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.dynamics.history import ScoreHistory
@@ -19,14 +20,9 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.style import LINE, NEUTRAL
 from whatwhere.studies.watched.tables import Loss
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 def draw_heads(results: Mapping[str, Results]) -> Figure:
     """A panel for each head; where a head was not watched there is none."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     history = ScoreHistory.of(one["scores"])
     watched = np.isfinite(history.entropy[0])  # always defined for a head that was scored
@@ -53,8 +49,6 @@ def draw_heads(results: Mapping[str, Results]) -> Figure:
 
 def draw_training(results: Mapping[str, Results]) -> Figure:
     """How many heads are pure for good (Figure 2C), and the loss."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     losses = [(row.step, row.loss) for row in one.rows("metrics", Loss)]
     rows = 2 if losses else 1

@@ -43,8 +43,7 @@ class HeadWatchCallback(Callback):
         del pl_module
         if not trainer.is_global_zero:
             return
-        resume = trainer.global_step > 0
-        self.watch = HeadWatch(self.model, self.inputs, self.out, resume=resume, **self.options)
+        self.watch = HeadWatch(self.model, self.inputs, self.out, resume=trainer.global_step > 0, **self.options)
         self._look(trainer, None)
 
     def on_train_batch_end(

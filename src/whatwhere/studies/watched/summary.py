@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.table import Table
 
-from whatwhere.heads.purity import KINDS
-from whatwhere.heads.summary import label_of
+from whatwhere.heads.purity import KINDS, label_of
 from whatwhere.studies.dynamics.history import ScoreHistory
 from whatwhere.studies.dynamics.tables import Score
 from whatwhere.studies.results import Results
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def summary(results: Results) -> Sequence[RenderableType]:

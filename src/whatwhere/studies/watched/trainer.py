@@ -22,7 +22,7 @@ except ImportError as error:
     raise MissingExtraError("transformers", "hf", "to watch heads in the Hugging Face Trainer") from error
 
 if TYPE_CHECKING:
-    from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
+    from transformers import Trainer, TrainerControl, TrainerState
 
 
 class HeadWatchCallback(TrainerCallback):
@@ -40,42 +40,26 @@ class HeadWatchCallback(TrainerCallback):
         self.watch: HeadWatch | None = None
         self._loss: float | None = None
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Scores the model as training finds it."""
         del args, kwargs
         if not state.is_world_process_zero:
             return
-        self.watch = HeadWatch(
-            self.trainer.accelerator.unwrap_model(self.trainer.model),
-            self.inputs,
-            self.out,
-            resume=state.global_step > 0,
-            **self.options,
-        )
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        self.watch = HeadWatch(model, self.inputs, self.out, resume=state.global_step > 0, **self.options)
         self._look(state, control)
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any) -> None:
         """Remembers the loss."""
         del args, state, control, kwargs
         self._loss = (logs or {}).get("loss", self._loss)
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Scores the model if that is due."""
         del args, kwargs
         self._look(state, control)
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Scores the model as training leaves it."""
         del args, kwargs
         self._look(state, control, final=True)
