@@ -130,8 +130,8 @@ def test_a_damaged_record_costs_a_fetch_and_nothing_else(elsewhere: tuple[str, P
     ("address", "message"),
     [
         ("nosuch://bucket/run", "the scheme of 'nosuch://bucket/run' is unknown"),
-        ("s3://", "an address such as s3://bucket/prefix was expected"),
-        ("s3://bucket/../other", "an address such as s3://bucket/prefix was expected"),
+        ("s3://", "expected an address such as s3://bucket/prefix, got"),
+        ("s3://bucket/../other", "expected an address such as s3://bucket/prefix, got"),
         ("gcs://bucket/run", "needs a package that is not installed: .*gcsfs"),
         ("sftp://host/run", "sftp://host/run (cannot be opened|needs a package)"),
     ],

@@ -20,11 +20,8 @@ from whatwhere.tasks import task_from_dict
 
 def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) -> None:
     """Writes a model, whole or not at all; ``notes`` (the step, say) are kept as JSON beside the weights."""
-    about = {
-        "model": model.config.to_dict(),
-        "task": None if model.task is None else model.task.to_dict(),
-        "notes": dict(notes or {}),
-    }
+    task = None if model.task is None else model.task.to_dict()
+    about = {"model": model.config.to_dict(), "task": task, "notes": dict(notes or {})}
     save_tensors(path, weights_of(model), {"whatwhere": json.dumps(about)})
 
 
@@ -58,10 +55,11 @@ def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
         raise WhatwhereError(
             f"{path} holds a model of {config.vocab_size} tokens for a task of {task.vocab_size}; it is damaged."
         )
-    if config.parameters != sum(array.size for array in arrays.values()):  # before memory is taken
+    numbers = sum(array.size for array in arrays.values())
+    if config.parameters != numbers:  # before memory is taken
         raise WhatwhereError(
             f"{path} does not hold the weights that its configuration describes: {config.parameters:,} numbers were "
-            f"expected, and there are {sum(array.size for array in arrays.values()):,}."
+            f"expected, and there are {numbers:,}."
         )
     model = GPTJ(config)
     model.task = task

@@ -25,6 +25,19 @@ _BASE = 10000.0
 _EXACT = {"layer_norm_epsilon": NORM_EPSILON, "tie_word_embeddings": False}
 _ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_new"}
 """Our names of GELU's forms, and theirs."""
+_SETTINGS = {
+    "vocab_size": "vocab_size", "layers": "n_layer", "heads": "n_head", "d_model": "n_embd", "dropout": "resid_pdrop",
+    "attention_dropout": "attn_pdrop", "init_std": "initializer_range",
+}  # fmt: skip
+"""Our names of what both configurations have, and theirs."""
+_ENDS = {
+    "embedding.weight": "transformer.wte.weight", "norm.weight": "transformer.ln_f.weight",
+    "norm.bias": "transformer.ln_f.bias", "head.weight": "lm_head.weight", "head.bias": "lm_head.bias",
+}  # fmt: skip
+_BLOCK = {"norm.weight": "ln_1.weight", "norm.bias": "ln_1.bias", "b_mlp": "mlp.fc_in.bias", "b_out": "mlp.fc_out.bias"}
+_ROWS = ("attn.q_proj.weight", "attn.k_proj.weight", "attn.v_proj.weight", "mlp.fc_in.weight")
+"""What ``w_in`` joins; ``w_out`` joins the columns of the next."""
+_COLUMNS = ("attn.out_proj.weight", "mlp.fc_out.weight")
 
 
 def to_hf(model: GPTJ) -> GPTJForCausalLM:
@@ -52,41 +65,22 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
             f"expected a model that rotates in every layer, got one with nope_from {config.nope_from}; GPT-J in "
             "transformers cannot leave the rotation out."
         )
-    rates = dict.fromkeys(("embd_pdrop", "resid_pdrop"), config.dropout) | {"attn_pdrop": config.attention_dropout}
+    sizes = {their: getattr(config, our) for our, their in _SETTINGS.items()}
+    sizes |= {"n_inner": config.d_mlp, "rotary_dim": config.rotated, "embd_pdrop": config.dropout}
     theirs = GPTJForCausalLM(
         GPTJConfig(
-            vocab_size=config.vocab_size, n_positions=LONGEST, n_embd=config.d_model, n_layer=config.layers,
-            n_head=config.heads, rotary_dim=config.rotated, n_inner=config.d_mlp, initializer_range=config.init_std,
-            bos_token_id=None, eos_token_id=None,
-            activation_function=_ACTIVATIONS[config.activation], **rates, **_EXACT,
+            n_positions=LONGEST, bos_token_id=None, eos_token_id=None,
+            activation_function=_ACTIVATIONS[config.activation], **sizes, **_EXACT,
         )
     )  # fmt: skip
-    order = _head_order(config).argsort()
-    state = {
-        "transformer.wte.weight": model.embedding.weight,
-        "transformer.ln_f.weight": model.norm.weight,
-        "transformer.ln_f.bias": model.norm.bias,
-        "lm_head.weight": model.head.weight,
-        "lm_head.bias": model.head.bias,
-    }
+    order, ours = _head_order(config).argsort(), model.state_dict()
+    state = {their: ours[our] for our, their in _same_weights(config).items()}
     for layer, block in enumerate(model.layers()):
-        w_query, w_key, w_value, w_mlp = block.w_in.split(block.sizes)
-        w_attended, w_hidden = block.w_out.split([config.d_model, config.d_mlp], 1)
-        state |= {
-            f"transformer.h.{layer}.{name}": value
-            for name, value in {
-                "ln_1.weight": block.norm.weight,
-                "ln_1.bias": block.norm.bias,
-                "attn.q_proj.weight": w_query[order],
-                "attn.k_proj.weight": w_key[order],
-                "attn.v_proj.weight": w_value,
-                "attn.out_proj.weight": w_attended,
-                "mlp.fc_in.weight": w_mlp,
-                "mlp.fc_in.bias": block.b_mlp,
-                "mlp.fc_out.weight": w_hidden,
-                "mlp.fc_out.bias": block.b_out,
-            }.items()
-        }
+        query, key, value, mlp = block.w_in.split(block.sizes)
+        rows = (query[order], key[order], value, mlp)
+        columns = block.w_out.split([config.d_model, config.d_mlp], 1)
+        for name, part in zip((*_ROWS, *_COLUMNS), (*rows, *columns), strict=True):
+            state[f"transformer.h.{layer}.{name}"] = part
     theirs.load_state_dict({name: value.detach().contiguous() for name, value in state.items()})
     return theirs.eval()
 
@@ -109,42 +103,25 @@ def from_hf(theirs: GPTJForCausalLM) -> GPTJ:
             f"expected a GPT-J with the activation {' or '.join(activations)}, got {source.activation_function!r}."
         )
     config = ModelConfig(
-        vocab_size=source.vocab_size,
-        layers=source.n_layer,
-        heads=source.n_head,
-        d_model=source.n_embd,
+        **{our: getattr(source, their) for our, their in _SETTINGS.items()},
         d_mlp=source.n_inner or 4 * source.n_embd,
         rotary_dim=source.rotary_dim,
-        dropout=source.resid_pdrop,
-        attention_dropout=source.attn_pdrop,
         activation=activations[source.activation_function],
-        init_std=source.initializer_range,
     )
-    model = GPTJ(config)
-    order = _head_order(config)
-    given = theirs.state_dict()
-    state: dict[str, Tensor] = {
-        "embedding.weight": given["transformer.wte.weight"],
-        "norm.weight": given["transformer.ln_f.weight"],
-        "norm.bias": given["transformer.ln_f.bias"],
-        "head.weight": given["lm_head.weight"],
-        "head.bias": given["lm_head.bias"],
-    }
+    model, order, given = GPTJ(config), _head_order(config), theirs.state_dict()
+    state = {our: given[their] for our, their in _same_weights(config).items()}
     for layer in range(config.layers):
-        here = f"transformer.h.{layer}"
-        query, key, value = (given[f"{here}.attn.{name}_proj.weight"] for name in "qkv")
-        rows = [query[order], key[order], value, given[f"{here}.mlp.fc_in.weight"]]
-        columns = [given[f"{here}.attn.out_proj.weight"], given[f"{here}.mlp.fc_out.weight"]]
-        state |= {
-            f"blocks.{layer}.norm.weight": given[f"{here}.ln_1.weight"],
-            f"blocks.{layer}.norm.bias": given[f"{here}.ln_1.bias"],
-            f"blocks.{layer}.w_in": torch.cat(rows),
-            f"blocks.{layer}.b_mlp": given[f"{here}.mlp.fc_in.bias"],
-            f"blocks.{layer}.w_out": torch.cat(columns, 1),
-            f"blocks.{layer}.b_out": given[f"{here}.mlp.fc_out.bias"],
-        }
+        query, key, *others = (given[f"transformer.h.{layer}.{name}"] for name in _ROWS)
+        state[f"blocks.{layer}.w_in"] = torch.cat([query[order], key[order], *others])
+        state[f"blocks.{layer}.w_out"] = torch.cat([given[f"transformer.h.{layer}.{name}"] for name in _COLUMNS], 1)
     model.load_state_dict(state)
     return model
+
+
+def _same_weights(config: ModelConfig) -> dict[str, str]:
+    """Our names of the weights that are the same on both sides, and theirs."""
+    layers = range(config.layers)
+    return _ENDS | {f"blocks.{k}.{our}": f"transformer.h.{k}.{their}" for k in layers for our, their in _BLOCK.items()}
 
 
 def _head_order(config: ModelConfig) -> Tensor:

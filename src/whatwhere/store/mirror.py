@@ -11,7 +11,6 @@ For each file a record says which version here and there were last in step. When
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.store.files import TEMPORARY_SUFFIX, cache_directory
+from whatwhere.store.files import TEMPORARY_SUFFIX, cache_directory, write_text
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 """Where a copy is whole or nothing without a rename."""
@@ -69,12 +68,10 @@ class Mirror:
         for name in sorted(there.keys() | here.keys()):
             if only and not any(PurePosixPath(name).match(pattern) for pattern in only):
                 continue
-            base = self._record(name)
-            changed_there = base is None or base[0] != there.get(name)
-            changed_here = base is None or base[1] != here.get(name)
-            if name in there and (changed_there or name not in here):
+            last_there, last_here = self._record(name)
+            if name in there and (last_there != there[name] or name not in here):
                 fetched.append(name)
-            elif name in here and changed_here:
+            elif name in here and last_here != here[name]:
                 sent.append(name)
             elif name not in there:
                 gone.append(name)
@@ -92,8 +89,7 @@ class Mirror:
     def send_rest(self) -> None:
         """Sends each local file that is not the one that was last in step."""
         for name, version in self._here().items():
-            base = self._record(name)
-            if base is None or base[1] != version:
+            if self._record(name)[1] != version:
                 self.follow(self.directory / name)
 
     def follow(self, path: Path) -> None:
@@ -124,9 +120,9 @@ class Mirror:
 
     def _fetch(self, names: Sequence[str], there: dict[str, str]) -> None:
         with self._in_words(f"{self.url} could not be read"):
-            for name in names:
-                (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
             beside = [self.directory / f"{name}{TEMPORARY_SUFFIX}" for name in names]
+            for path in beside:
+                path.parent.mkdir(parents=True, exist_ok=True)
             self.files.get([f"{self.root}/{name}" for name in names], [str(path) for path in beside])
             for name, path in zip(names, beside, strict=True):
                 path.replace(self.directory / name)
@@ -148,25 +144,19 @@ class Mirror:
 
     def _here(self) -> dict[str, str]:
         """The version of each local file."""
-        found = self.directory.rglob("*")
-        return {
-            p.relative_to(self.directory).as_posix(): _version_here(p) for p in found if p.is_file() and is_result(p)
-        }
+        found = [path for path in self.directory.rglob("*") if path.is_file() and is_result(path)]
+        return {path.relative_to(self.directory).as_posix(): _version_here(path) for path in found}
 
-    def _record(self, name: str) -> tuple[str, str] | None:
+    def _record(self, name: str) -> tuple[str | None, str | None]:
         """The versions there and here that were last in step; None if unknown, as when the record is damaged."""
         try:
             there, here = json.loads((self.records / f"{name}.json").read_text())
         except (OSError, ValueError, TypeError):
-            return None
+            return None, None
         return str(there), str(here)
 
     def _keep(self, name: str, there: str, here: str) -> None:
-        path = self.records / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
-        beside.write_text(json.dumps([there, here]))
-        beside.replace(path)
+        write_text(self.records / f"{name}.json", json.dumps([there, here]))
 
     def _forget(self, name: str) -> None:
         (self.records / f"{name}.json").unlink(missing_ok=True)
@@ -197,8 +187,7 @@ def _file_system(scheme: str, url: str) -> Any:
         import fsspec
     except ImportError as error:
         raise MissingExtraError("fsspec", "scale", f"for {url}") from error
-    known = fsspec.available_protocols()
-    if scheme not in known:
+    if scheme not in fsspec.available_protocols():
         raise WhatwhereError(
             f"the scheme of {url!r} is unknown. Use a path, s3://bucket/prefix, or another address that fsspec knows."
         )
