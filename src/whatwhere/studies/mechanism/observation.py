@@ -15,7 +15,6 @@ from whatwhere.trace.traceable import trace
 
 AT_ONCE = 256
 """Inputs per pass: their residual streams in all layers then take about 30 MB."""
-Record = tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,9 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
 
 
 @torch.no_grad()
-def record(model: GPTJ, tokens: Int[np.ndarray, "n seq"]) -> Record:
+def record(
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"]
+) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
     """The residual stream before the first layer and after each, and what each layer's heads write."""
     written: list[Tensor] = []
 

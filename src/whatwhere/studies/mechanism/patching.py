@@ -12,6 +12,8 @@ to the two paths, are patched. (:class:`whatwhere.trace.interventions.Patch` rep
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -19,7 +21,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.observation import AT_ONCE, Record, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, record
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Patched
 from whatwhere.studies.study import Progress, no_progress
@@ -55,11 +57,14 @@ def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> In
     flips = np.zeros((len(WHAT), model.config.layers, positions), np.int64)
     for start in range(0, len(plain), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        ours, theirs = record(model, plain.tokens[part]), record(model, changed.tokens[part])
-        for layer in range(model.config.layers):
-            for position in range(positions):
-                at = torch.as_tensor(plain.paths[part, position]).long()
-                flips[:, layer, position] += _flips(model, ours, theirs, layer, at, changed.answers[part])
+        states, _ = record(model, plain.tokens[part])
+        their_states, their_heads = record(model, changed.tokens[part])
+        for layer, position in np.ndindex(flips.shape[1:]):
+            at = torch.as_tensor(plain.paths[part, position]).long()
+            after = _patched(states[layer + 1], theirs=their_states[layer + 1], at=at)
+            moved = partial(_patched, theirs=their_heads[layer], at=at)
+            found = answers_from(model, after, layer + 1), answers_from(model, states[layer], layer, moved)
+            flips[:, layer, position] += [(answers == changed.answers[part]).sum() for answers in found]
     return flips
 
 
@@ -77,15 +82,6 @@ def answers_from(
         last_only = index == len(blocks) - 1 and change is None  # an edit wants to see every position
         state = blocks[index](state, *model.turns_of(index, state.shape[1]), last_only=last_only, edit=change)
     return model.head(model.norm(state[:, -1])).argmax(-1).numpy(force=True)
-
-
-def _flips(
-    model: GPTJ, ours: Record, theirs: Record, layer: int, at: Int[Tensor, "n"], wanted: Int[np.ndarray, "n"]
-) -> list[int]:
-    """How many answers become the other input's, for each kind of patch."""
-    after = answers_from(model, _patched(ours[0][layer + 1], theirs[0][layer + 1], at), layer + 1)
-    moved = answers_from(model, ours[0][layer], layer, lambda written: _patched(written, theirs[1][layer], at))
-    return [int((after == wanted).sum()), int((moved == wanted).sum())]
 
 
 def _patched(ours: Tensor, theirs: Tensor, at: Int[Tensor, "n"]) -> Tensor:
