@@ -124,11 +124,18 @@ def forge(path: Path, rng: random.Random, other: Path) -> None:
     manifest = path.parent / "manifest.json"
     if path.suffix == ".safetensors" or not manifest.is_file():
         return
-    content = json.loads(manifest.read_text())
-    if path != manifest:
-        content["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        content["writing"] = {}
-    _write_manifest(manifest, content)
+    if path == manifest:
+        _write_manifest(manifest, json.loads(manifest.read_text()))
+    else:
+        write_vouched(path, path.read_bytes())
+
+
+def write_vouched(path: Path, content: bytes) -> None:
+    """Writes a file, and a manifest that vouches for it."""
+    path.write_bytes(content)
+    about = json.loads((path.parent / "manifest.json").read_text())
+    about["files"][path.name] = hashlib.sha256(content).hexdigest()
+    _write_manifest(path.parent / "manifest.json", {**about, "writing": {}})
 
 
 def _write_manifest(path: Path, content: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "whatwhere.training.loop.train",
             "whatwhere.studies.measuring.measure",
             "whatwhere.work.reproduction.Reproduction.run",
-            "whatwhere.work.sweep.Sweep.run",
+            "whatwhere.work.sweep_run.Sweep.run",
             "whatwhere.tasks.dataset.make_dataset",
             "whatwhere.trace.open.load_rotary",
         ):

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damage import write_vouched
 from harness import command, copy, reader
 
-from whatwhere.store.storage import load_tensors, read_json, save_tensors
+from whatwhere.store.documents import read_json
+from whatwhere.store.tensors import load_tensors, save_tensors
 
 
 class _Bomb:
@@ -36,7 +38,7 @@ def test_a_header_that_claims_huge_tensors_is_refused(claimed: int, tmp_path: Pa
     header = json.dumps(about).encode()
     (tmp_path / "m.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 8)
     ended = command("heads", str(tmp_path / "m.safetensors"))
-    assert ended.is_clear() and ended.code == 2, ended.err
+    assert ended.is_clear and ended.code == 2, ended.err
     (tmp_path / "m.safetensors").write_bytes(struct.pack("<Q", claimed) + header)
     assert command("heads", str(tmp_path / "m.safetensors")).code == 2
 
@@ -47,7 +49,8 @@ def test_a_file_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path):
             opened.truncate(1 << 43)  # sparse: it takes no space
     ended = command("heads", str(tmp_path / "m.safetensors"))
     assert ended.code == 2 and "would take about 8.8 TB of memory, and" in ended.err
-    ended = command("score", str(tmp_path))
+    (tmp_path / "config.json").rename(tmp_path / "manifest.json")
+    ended = command("report", str(tmp_path))
     assert ended.code == 2 and "would take about 8.8 TB" in ended.err
 
 
@@ -68,9 +71,9 @@ def test_absurd_sizes_are_refused_with_the_estimate(
     run = copy(finished, tmp_path / "run")
     content = read_json(run / "config.json", "it")
     (content["training"] if part is None else content["training"][part]).update(change)
-    (run / "config.json").write_text(json.dumps(content))  # without a seal, as if meant
+    write_vouched(run / "config.json", json.dumps(content).encode())
     ended = command("train", "number", "--out", str(run), "--resume")
-    assert ended.code == 2 and ended.is_clear(), ended.err
+    assert ended.code == 2 and ended.is_clear, ended.err
     assert "of memory, and" in ended.err and "are free" in ended.err
 
 
@@ -105,8 +108,8 @@ def test_names_inside_files_lead_nowhere_outside(finished: Path, tmp_path: Path)
     content = read_json(run / "config.json", "it")
     content["training"]["task"]["name"] = "../../escape"
     content["training"]["preset"] = "../../escape"
-    (run / "config.json").write_text(json.dumps(content))
-    ended = command(*reader("score", run))
+    write_vouched(run / "config.json", json.dumps(content).encode())
+    ended = command(*reader("dynamics", run))
     assert ended.code == 2 and "expected a task of number, letter" in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
@@ -117,18 +120,18 @@ def test_names_inside_files_lead_nowhere_outside(finished: Path, tmp_path: Path)
 def test_names_cannot_steer_the_terminal(name: str, finished: Path, tmp_path: Path):
     run = copy(finished, tmp_path / name)
     for words in (
-        ("score", str(run), "--inputs", "16"),
+        ("dynamics", str(run), "--inputs", "16", "--readings", "2"),
         ("heads", str(run), "--inputs", "16"),
         ("heads", str(run / "no")),
     ):
         ended = command(*words)
-        assert ended.is_clear(), ended.err
+        assert ended.is_clear, ended.err
         for told in (ended.out, ended.err):
             assert all(c.isprintable() or c in "\n\t" for c in told), repr(told)
             told.encode()
-    told = command("score", str(run), "--inputs", "16", "--json").out
+    told = command(*reader("dynamics", run)).out
     assert all(c.isprintable() or c == "\n" for c in told)
-    assert json.loads(told)["scores"] == str(run / "scores.csv")
+    assert json.loads(told)[str(run)]["directory"] == str(run / "dynamics")
     if "[bold]" in name:
         assert "[bold]" in command("heads", str(run / "no")).err
 
