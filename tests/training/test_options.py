@@ -32,5 +32,5 @@ def test_other_names_of_planes_are_refused(text: str):
 
 
 def test_a_plane_that_a_head_does_not_have_is_refused():
-    with pytest.raises(WhatwhereError, match="closed_planes names plane 65"):
+    with pytest.raises(WhatwhereError, match="closed_planes with IDs from 1 to 64, got 65"):
         Options("number", close="65").config()

@@ -28,11 +28,9 @@ def environment() -> Mapping[str, Any]:
 
 def _revision() -> str | None:
     """The git revision of the code, where it runs from a clone."""
-    here = Path(__file__).parent
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=5, check=False
-        )
+        found = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return found.stdout.strip() if found.returncode == 0 else None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -124,7 +124,7 @@ class _Training:
         config, schedule = self.config, self.config.schedule
         by_hop: tuple[float, ...] = ()
         if not self.rows:  # a run that was stopped at its very beginning has measured step 0 already
-            by_hop = self._evaluate(float("nan"), 0.0)
+            by_hop = self.processes.share(partial(self._evaluate, float("nan"), 0.0))
             self._save()
         saved = began = last = time.perf_counter()
         at_start = self.step
@@ -132,7 +132,11 @@ class _Training:
             self.step += 1
             rate = schedule.rate(self.step)
             loss, stops = self.processes.add([self._step(rate), stopping()])
-            self._check(loss, rate)
+            if self.processes.first and not np.isfinite(loss):
+                raise WhatwhereError(
+                    f"the loss became {loss} at step {self.step}; lower the learning rate (it is {rate:g}). "
+                    "The checkpoints so far are whole."
+                )
             self.counters.loss_sum += loss
             self.counters.loss_steps += 1
             now = time.perf_counter()
@@ -140,7 +144,8 @@ class _Training:
             last = now
             evaluated = is_checkpoint(config, self.step)
             if evaluated:
-                by_hop = self._evaluate(self.counters.loss_sum / self.counters.loss_steps, rate)
+                mean = self.counters.loss_sum / self.counters.loss_steps
+                by_hop = self.processes.share(partial(self._evaluate, mean, rate))
                 self.counters.loss_sum, self.counters.loss_steps = 0.0, 0
             if evaluated or stops or now - saved > _SAVE_EVERY_SECONDS:
                 self._save()
@@ -168,13 +173,6 @@ class _Training:
         self.optimiser.step(gradients, rate)
         return loss
 
-    def _check(self, loss: float, rate: float) -> None:
-        if self.processes.first and not np.isfinite(loss):
-            raise WhatwhereError(
-                f"the loss became {loss} at step {self.step}; lower the learning rate (it is {rate:g}). "
-                "The checkpoints so far are whole."
-            )
-
     def _batch(self, index: int) -> tuple[Tensor, Tensor]:
         """The sequences of a step: each epoch goes through the training set once, in an order given by the seed."""
         size = len(self.train_set)
@@ -190,11 +188,7 @@ class _Training:
         return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
 
     def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Measures and keeps the model; all processes learn of it from the first."""
-        return self.processes.share(lambda: self._measure(loss, rate))
-
-    def _measure(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Measures, keeps the model and the line of the metrics."""
+        """Accuracy by hop class; keeps the model and the line of the metrics. The first process alone does it."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
         self.rows.append(
             {
@@ -220,12 +214,8 @@ class _Training:
 
     def _restore(self, state: State) -> None:
         """Takes up a saved state; training then goes on as if nothing had happened."""
-        groups: dict[str, dict[str, np.ndarray]] = {"model": {}, "adam": {}}
-        for name, array in state.arrays.items():
-            kind, _, rest = name.partition(".")
-            groups.setdefault(kind, {})[rest] = array
-        set_weights(self.model, groups["model"], self.run.directory / "resume")
-        self.optimiser.remember(groups["adam"])
+        set_weights(self.model, state.below("model."), self.run.directory / "resume")
+        self.optimiser.remember(state.below("adam."))
         self.counters = Counters(**state.counters)
         self.step = state.step
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MOST_PLANES = 1 << 16
 """More than any head has; so that a wrong number is refused and not written out."""
+_TASK = ("generator", "distractors")
 _MODEL = ("heads", "layers", "d_model", "dropout", "attention_dropout", "activation", "nope_from")
 _SCHEDULE = ("warmup", "steps")
 _TRAINING = ("batch", "weight_decay", "spacing", "threads")
@@ -58,8 +59,7 @@ class Options:
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
 
-        data = {name: getattr(self, name) for name in ("generator", "distractors") if getattr(self, name) is not None}
-        base = preset(self.preset, make_task(self.task, **data, **task_parameters))
+        base = preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters))
         model = replace(base.model, **self._chosen(_MODEL))
         if self.rope_base is not None:
             model = replace(model, rope_base=self.rope_base or None)
