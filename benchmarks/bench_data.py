@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.measure import Row, seconds, show
-from whatwhere.store import storage
+from whatwhere.store.tensors import save_tensors
 from whatwhere.tasks import LetterTask, NumberTask, Task
 
 SIZE = 480_000
@@ -66,7 +66,7 @@ def main() -> None:
                 lambda task=task: task.dataset(SIZE),
                 lambda by_hand=by_hand: _one_at_a_time(by_hand),
                 lambda splits=splits, directory=directory: [
-                    storage.save_tensors(Path(directory) / f"{i}.safetensors", split) for i, split in enumerate(splits)
+                    save_tensors(Path(directory) / f"{i}.safetensors", split) for i, split in enumerate(splits)
                 ],
                 repeats=3,
             )

@@ -21,7 +21,7 @@ def our_step(batch: int, product: torch.dtype):
     """A step as training makes it."""
     task = make_task("number")
     config = TrainingConfig(
-        task, ModelConfig(VOCABULARY, dropout=RATE, attention_dropout=RATE), Schedule(1e-4, 1, 1, 1, 1)
+        task, ModelConfig(VOCABULARY, dropout=RATE, attention_dropout=RATE), Schedule(peak=1e-4, warmup=1, steps=1)
     )
     model = GPTJ(config.model)
     model.multiply_in(product)

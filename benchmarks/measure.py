@@ -24,7 +24,7 @@ class Row:
 
 
 def seconds(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
-    """The best time of each function; they take turns, so that a disturbance meets all of them alike."""
+    """The best time of each function; they take turns, so that a disturbance hits all of them."""
     best = [float("inf")] * len(functions)
     for function in functions:
         function()  # warm up
