@@ -52,7 +52,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
     calm = tmp_path / "calm"
     prepare(work, calm, finished)
     began = time.perf_counter()
-    ended = zygote.run(words_for(work, calm))
+    ended = zygote.run(words_for(work, calm), figures=LONG)
     assert ended.code == 0, ended.err
     whole = time.perf_counter() - began
     expected = contents(calm)
@@ -66,7 +66,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
             # Sittings grow, so that the work ends some time; every tenth is killed at its very beginning.
             limit = 0.02 if kills % 10 == 9 else whole * min(0.3 + 0.05 * sitting, 1.2)
             began = time.perf_counter()
-            ended = zygote.run(words_for(work, directory), kill_after=rng.uniform(0, limit))
+            ended = zygote.run(words_for(work, directory), kill_after=rng.uniform(0, limit), figures=LONG)
             contents(directory)  # whatever is there is whole
             if ended.code == 0:
                 if sitting == 1:  # the machine has become quicker: kill sooner
