@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from record_claims import record
 
+from record_claims import record
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.claim import Claim, Finding, Judged, listed, sureness
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -17,7 +17,9 @@ from whatwhere.work.baseline import regressions
 
 
 def claim(measure: Callable[[Evidence], Finding], *, trained: bool = True) -> Claim:
-    return Claim("sky-is-blue", "The sky | is blue", "It is.", "Section 1", "by looking", "0.5", measure, trained=trained)
+    return Claim(
+        "sky-is-blue", "The sky | is blue", "It is.", "Section 1", "by looking", "0.5", measure, trained=trained
+    )
 
 
 def seeds(*values: float) -> tuple[list[Evidence], Callable[[Evidence], Finding]]:

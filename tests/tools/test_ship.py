@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from ship import ship
 
 import whatwhere as ww
+from ship import ship
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model
 from whatwhere.store.documents import read_json

@@ -6,8 +6,8 @@ import pytest
 import torch
 from families import FAMILIES, SEQ, VOCABULARY, Family, check_family, own_attention, tiny_model
 
+from whatwhere.heads.purity import label_of
 from whatwhere.heads.scores import score
-from whatwhere.heads.summary import label_of
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.traceable import trace

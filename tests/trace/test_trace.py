@@ -15,6 +15,7 @@ import whatwhere as ww
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.frequency import frequency_use
 from whatwhere.heads.levels import score_model
+from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
@@ -135,6 +136,7 @@ def test_scoring_many_inputs_on_several_cores_reads_one_model_at_a_time(llama: A
 
 def test_our_own_models_are_traced_as_before():
     model = ww.load("number")
+    assert isinstance(model, GPTJ)
     tokens = ww.NumberTask().sample(2, hops=1, seed=0).tokens
     found = ww.trace(model, tokens, layers=[0])
     torch.testing.assert_close(found.attention()[0], OwnModel(model).trace(tokens).attention()[0])
@@ -145,6 +147,7 @@ def test_our_own_models_are_traced_as_before():
 def test_our_gptj_and_its_export_give_the_same_scores():
     pytest.importorskip("transformers", reason="the export needs the extra hf; run with it installed")
     model = ww.load("number")
+    assert isinstance(model, GPTJ)
     tokens = ww.NumberTask().sample(2, hops=2, seed=0).tokens
     ours, theirs = (ww.score(ww.trace(source, tokens), tau=0.1) for source in (model, model.to_hf()))
     torch.testing.assert_close(ours.positional, theirs.positional, rtol=0, atol=1e-4)

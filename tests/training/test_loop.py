@@ -12,9 +12,9 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model import dropout
-from whatwhere.model.kernel import fused
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernel import fused
 from whatwhere.model.kernel.build import Kernels, kernels
 from whatwhere.store.tensors import load_tensors
 from whatwhere.training import gradient, loop

@@ -20,7 +20,7 @@ from whatwhere.studies.measuring import measure, study
 from whatwhere.studies.results import Results
 
 if TYPE_CHECKING:
-    from conftest import FaultServer
+    from conftest import FaultServer  # pyright: ignore[reportAttributeAccessIssue]
 
 pytestmark = [  # of inspect-ai: an old name of tenacity's, and what its event loop leaves open
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),

@@ -113,7 +113,9 @@ def test_where_no_single_head_is_needed_the_fewest_that_suffice_speak(world: Wor
     assert judged["number-suffices-with-both-kinds"].verdict == "holds"
     assert judged["letter-suffices-with-symbolic"].verdict == "holds"
     world.mechanism["number"] = made_up_mechanism("number", (), "", None)
-    assert "the number model keeps its accuracy without any head" in world.judged()["number-suffices-with-both-kinds"].why
+    assert (
+        "the number model keeps its accuracy without any head" in world.judged()["number-suffices-with-both-kinds"].why
+    )
 
 
 def test_purity_that_does_not_survive_a_smaller_tolerance(world: World) -> None:

@@ -11,6 +11,7 @@ import whatwhere.studies.dynamics.measure as module
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.levels import score_model_weightings
 from whatwhere.heads.weighting import TAUS, band, reading_mask
+from whatwhere.store.manifest import Manifest
 from whatwhere.studies.dynamics import DYNAMICS
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Score
 from whatwhere.studies.measuring import measure
@@ -86,7 +87,7 @@ def test_other_queries_are_read_at_some_checkpoints_and_at_the_last(run: Run) ->
 
 
 def test_what_is_scored_already_is_skipped_and_a_run_in_training_is_followed(run: Run, monkeypatch) -> None:
-    assert not measured(run).manifest.record.complete
+    assert not Manifest(measured(run).directory).record.complete
     loaded: list[int] = []
     load = Run.load
     monkeypatch.setattr(Run, "load", lambda self, step: loaded.append(step) or load(self, step))
@@ -95,7 +96,7 @@ def test_what_is_scored_already_is_skipped_and_a_run_in_training_is_followed(run
     results = measured(run)
     assert loaded == [24]
     assert stored(run) == [0, 4, 8, 24]
-    assert results.manifest.record.complete
+    assert Manifest(results.directory).record.complete
     scores = [(row.layer, row.positional) for row in results.rows("scores", Score)]
     assert scores[-2:] == scores[-4:-2]
 

@@ -13,7 +13,7 @@ from whatwhere.studies.judging import judge
 def judged(made_up):
     def run(letter=None, **number):
         there = {"number": made_up("number", **number), "letter": made_up("letter", letter)}
-        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[model])], CLAIMS)}
+        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[str(model)])], CLAIMS)}
 
     return run
 

@@ -18,7 +18,7 @@ LETTER = {17: 1.0, 33: 1.0, 65: 1.0, 97: 0.99, 850: 0.95}
 def judged(made_up):
     def run(number=NUMBER, letter=LETTER, **changes):
         there = {"number": made_up("number", number, **changes), "letter": made_up("letter", letter, **changes)}
-        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[model])], CLAIMS)}
+        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[str(model)])], CLAIMS)}
 
     return run
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
         ({"varied_lengths": (-1,)}, "expected lengths of 1 token or more, got -1"),
     ],
 )
-def test_impossible_settings_are_refused(settings: dict[str, object], message: str) -> None:
+def test_impossible_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         study("length", "letter", **settings)
 

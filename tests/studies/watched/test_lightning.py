@@ -70,7 +70,7 @@ def test_scores_are_kept_and_logged(tmp_path: Path) -> None:
     assert rows["heads/1.1/symbolic"].iloc[-1] == pytest.approx(float(last[1, 1]), abs=1e-6)
     losses = pd.read_csv(tmp_path / "run" / "metrics.csv")
     assert losses["step"].tolist() == [2, 4]
-    assert (losses["loss"] > 0).all()
+    assert min(losses["loss"].tolist()) > 0
 
 
 @pytest.mark.slow
