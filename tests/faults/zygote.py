@@ -19,7 +19,7 @@ import torch  # noqa: F401 (loaded once, for all children)
 import whatwhere.page
 import whatwhere.studies.measuring
 import whatwhere.work.reproduction
-import whatwhere.work.sweep_run  # noqa: F401
+import whatwhere.work.sweep_run
 from whatwhere.cli import main
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.study import resolve
