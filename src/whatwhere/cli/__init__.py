@@ -114,8 +114,8 @@ def _send_rest() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """Warnings of ours are for people, and read like notes; all others look as Python writes them."""
+    """Warnings of ours are for people, and read like notes; all others as Python words them."""
     if isinstance(message, WhatwhereWarning):
         note(str(message))
     else:
-        print(warnings.formatwarning(message, category, *where[:2]), file=sys.stderr, end="")
+        note(warnings.formatwarning(message, category, *where[:2]).rstrip())

@@ -80,7 +80,7 @@ def _rows(kind: type[Row], frame: pd.DataFrame, prefix: str = "") -> list[Row]:
 
 def write_csv(frame: pd.DataFrame) -> bytes:
     """A DataFrame as CSV: ten digits, undefined numbers as empty cells."""
-    return frame.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()
+    return frame.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
 def read_csv(kind: type, content: bytes, what: str) -> pd.DataFrame:

@@ -57,7 +57,13 @@ def style() -> Iterator[None]:
 def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Writes ``path`` as vector PDF and as PNG, each whole or not at all, and closes the figure."""
     from matplotlib import pyplot
+    from matplotlib.text import Text
 
+    for text in figure.findobj(Text):  # names of files may hold what no font can draw
+        assert isinstance(text, Text)
+        shown = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text.get_text())
+        if shown != text.get_text():
+            text.set_text(shown)
     written = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     for file in written:
         metadata = {"CreationDate": None} if file.suffix == ".pdf" else {"Software": None}
