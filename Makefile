@@ -39,10 +39,10 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 
 # One worker per core, one thread per worker: threads within a worker would only wait for each other.
 test: setup-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 quick: setup-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
 
 # Its short form is part of `make test`. One process: kills are timed.
 faults: setup-dev

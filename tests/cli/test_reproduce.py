@@ -54,14 +54,14 @@ def toy_jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Jobs that only note that they ran; the second is interrupted the first time."""
     ran: list[str] = []
 
-    def run(progress: object, name: str) -> None:
-        del progress
+    def run(progress: object, name: str, directory: str) -> None:
+        del progress, directory
         ran.append(name)
         if ran == ["easy", "hard"]:
             raise KeyboardInterrupt
 
     def make(*_: object) -> list[Job]:
-        return [Job(name, f"{name} part", run, {"name": name, "directory": "."}) for name in ("easy", "hard")]  # pyright: ignore[reportArgumentType]
+        return [Job(name, f"{name} part", run, {"name": name, "directory": "."}) for name in ("easy", "hard")]
 
     monkeypatch.setattr(reproduction, "jobs_of", make)
     return ran

@@ -64,7 +64,7 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
     [
         (["colour", "--out", "{new}"], "number"),
         (["number", "--out", "{new}", "--preset", "fast"], "expected a preset"),
-        (["number", "--out", "{new}", "--device", "abacus"], "the device 'abacus'"),
+        (["number", "--out", "{new}", "--device", "abacus"], "got 'abacus'"),
         (["number", "--out", "{new}", "--heads", "3"], "multiple of heads"),
         (["number", "--out", "{new}", "--precision", "half"], "expected a precision (float32, bfloat16), got"),
         (["number", "--out", "{new}", "--preset", "smoke", "--track", "no_such_tracker"], "no such module"),

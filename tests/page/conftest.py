@@ -22,7 +22,7 @@ FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not the session: its event loop would disturb those of inspect-ai in the same process
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests of a worker."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

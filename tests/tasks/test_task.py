@@ -140,7 +140,7 @@ def test_defaults_are_the_paper_s():
         (lambda: NumberTask().sample(0), "expected 1 sequence or more, got 0"),
         (lambda: NumberTask().sample(4, hops=5), "expected hops from 1 to 4, got 5"),
         (lambda: NumberTask().sample(4, hops=[1, 2]), "expected one hop count, or 4 of them, got 2"),
-        (lambda: NumberTask().sample(4, seed=-1), "expected a seed of 0 or more, got -1"),
+        (lambda: NumberTask().sample(4, seed=-1), "expected a seed of 0 or more, .* got -1"),
         (lambda: NumberTask().sample(4, extra_target=-1), "expected extra_target of 0 or more, got -1"),
         (
             lambda: LetterTask(context=10**9),

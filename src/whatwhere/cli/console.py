@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -25,8 +24,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
+
+from whatwhere.studies.terminal import table
 
 
 class _Guarded(Console):
@@ -36,6 +36,8 @@ class _Guarded(Console):
         """Every string that is printed passes here, those in tables too."""
         return super().render_str(_printable(text), **style)
 
+
+__all__ = ["INTERRUPTED", "Bar", "complain", "err", "note", "out", "print_json", "progress", "remark", "table"]
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped."""
@@ -60,14 +62,6 @@ def print_json(result: Mapping[str, Any]) -> None:
     plain = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
     text = json.dumps(_finite(result), indent=2, ensure_ascii=plain, allow_nan=False)
     print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
-
-
-def table(*columns: str, left: Sequence[str] = ()) -> Table:
-    """A table narrow enough for 80 columns; numbers to the right, the columns named in ``left`` to the left."""
-    made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for name in columns:
-        made.add_column(name, justify="left" if name in left else "right", no_wrap=True)
-    return made
 
 
 def remark(text: str) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 1
 """The exit code of a sweep in which an item failed for good."""
-_SHOWN_ITEMS, _SHOWN_COLUMNS = 40, 6
+_SHOWN_ITEMS, _SHOWN_COLUMNS = 40, 4
 
 
 def register(app: typer.Typer) -> None:
@@ -165,6 +165,8 @@ def _print(rows: pd.DataFrame, place: str) -> None:
         :_SHOWN_COLUMNS
     ]
     table = console.table("item", "status", *numbers, left=("item", "status"))
+    for column in table.columns[:2]:
+        column.min_width = 12
     for row in rows.head(_SHOWN_ITEMS).to_dict("records"):
         cells = ["" if row[name] != row[name] else f"{row[name]:.4g}" for name in numbers]
         table.add_row(str(row["item"]), str(row["status"]), *cells)

@@ -26,8 +26,8 @@ class Job:
     name: str
     title: str
     """What it does, for people."""
-    call: str
-    """``module:function``, called with ``progress`` and the arguments."""
+    call: str | Callable[..., Any]
+    """``module:function``, called with ``progress`` and the arguments; a function itself stays in this process."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """What JSON can hold."""
     needs: tuple[str, ...] = ()
