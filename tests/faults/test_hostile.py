@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from damage import write_vouched
-from harness import command, copy, reader
+from harness import command, copy, no_figures, reader
 
 from whatwhere.store.documents import read_json
 from whatwhere.store.tensors import load_tensors, save_tensors
@@ -130,16 +131,34 @@ def test_names_cannot_steer_the_terminal(name: str, finished: Path, tmp_path: Pa
         ("heads", str(run), "--inputs", "16"),
         ("heads", str(run / "no")),
     ):
-        ended = command(*words)
+        with no_figures():
+            ended = command(*words)
         assert ended.is_clear, ended.err
         for told in (ended.out, ended.err):
             assert all(c.isprintable() or c in "\n\t" for c in told), repr(told)
             told.encode()
-    told = command(*reader("dynamics", run)).out
+    with no_figures():
+        told = command(*reader("dynamics", run)).out
     assert all(c.isprintable() or c == "\n" for c in told)
     assert json.loads(told)[str(run)]["directory"] == str(run / "dynamics")
     if "[bold]" in name:
         assert "[bold]" in command("heads", str(run / "no")).err
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J", "\udcff"])
+def test_names_that_no_font_has_are_drawn_as_numbers(name: str, tmp_path: Path, recwarn: pytest.WarningsRecorder):
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from whatwhere.store.tables import write_csv
+    from whatwhere.studies.style import save_figure
+
+    figure = Figure()
+    title = figure.suptitle(f"run {name}")
+    assert all(path.stat().st_size for path in save_figure(figure, tmp_path / "figure"))
+    assert title.get_text() == "run " + {"\x1b[2J": r"\x1b[2J", "\udcff": r"\xdcff"}[name]
+    assert not recwarn.list
+    assert pd.read_csv(io.BytesIO(write_csv(pd.DataFrame({"result": pd.Series([name], dtype=object)})))).shape == (1, 1)
 
 
 def test_a_prompt_cannot_steer_the_terminal(finished: Path, tmp_path: Path):

@@ -191,6 +191,11 @@ class Manifest:
             raise WhatwhereError(f"expected a file at {path}, got something else. Remove it and run the command again.")
         return path.is_file() and name in self.record.files
 
+    def has_lost_files(self) -> bool:
+        """Whether a file that the manifest names was removed."""
+        paths = (self.directory / name for name in self.record.files)
+        return any(not path.exists() and not path.is_symlink() for path in paths)
+
     def finish(self, seconds: float) -> None:
         """Records that the work has ended, and the time it took in this sitting."""
         self._write(replace(self.record, complete=True, seconds=self.record.seconds + seconds))

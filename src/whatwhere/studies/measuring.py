@@ -53,6 +53,9 @@ def measure(
         manifest.begin(study.name, decisive, opened.inputs, force=force)
         if manifest.is_current(study.name, decisive, opened.inputs):
             return results
+        if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
+            manifest.clear()
+            manifest.begin(study.name, decisive, opened.inputs)
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)
