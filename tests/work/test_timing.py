@@ -1,3 +1,4 @@
+import io
 from math import isnan, nan
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from whatwhere.store.manifest import Manifest
 from whatwhere.work.executor import Job
-from whatwhere.work.timing import duration, size, timings, write_timings
+from whatwhere.work.timing import duration, size, timing_csv, timings
 
 
 def test_our_times_stand_beside_the_authors(tmp_path: Path):
@@ -27,8 +28,7 @@ def test_our_times_stand_beside_the_authors(tmp_path: Path):
     assert rows[-1].seconds == 60
     assert rows[-1].authors_gpu_seconds == 54 * 60 + 59 + 10 * 3600
     assert rows[-1].authors_cpu_seconds == 17 * 3600
-    write_timings(tmp_path / "timing.csv", rows)
-    assert pd.read_csv(tmp_path / "timing.csv")["job"].tolist() == [row.job for row in rows]
+    assert pd.read_csv(io.BytesIO(timing_csv(rows)))["job"].tolist() == [row.job for row in rows]
 
 
 @pytest.mark.parametrize(

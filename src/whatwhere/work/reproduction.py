@@ -20,7 +20,7 @@ from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisPr
 from whatwhere.work.plan import Plan, choose, jobs_of
 from whatwhere.work.processes import WorkerProcesses
 from whatwhere.work.reporting import draw_places, draw_together, judge_directory
-from whatwhere.work.timing import Timing, timings, write_timings
+from whatwhere.work.timing import Timing, timing_csv, timings
 
 KIND = "reproduction"
 
@@ -101,7 +101,7 @@ class Reproduction:
     def _finish(self, *, whole: bool) -> Done:
         """Times, claims and, if all jobs were asked for, the page."""
         rows = timings(self.jobs, self.manifest.record.seconds)
-        write_timings(self.directory / "timing.csv", rows)
+        self.manifest.put("timing.csv", timing_csv(rows))
         if not whole:
             return Done(self.directory, rows)
         from whatwhere.page import write_page

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 
-from whatwhere.store.files import write_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import to_frame, write_csv
 from whatwhere.training.run import Run
@@ -59,9 +58,9 @@ def _timing(job: Job) -> Timing:
     return Timing(job.name, seconds, size, GPU.get(job.name, nan), CPU.get(job.name, nan), nan)
 
 
-def write_timings(path: Path, rows: Sequence[Timing]) -> None:
-    """Writes ``timing.csv``."""
-    write_bytes(path, write_csv(to_frame(Timing, rows)))
+def timing_csv(rows: Sequence[Timing]) -> bytes:
+    """The content of ``timing.csv``."""
+    return write_csv(to_frame(Timing, rows))
 
 
 def duration(seconds: float) -> str:
