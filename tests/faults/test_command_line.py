@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -35,30 +35,26 @@ def test_every_command_is_tried():
     assert {"data", "train", "reproduce", "report", "sweep", *STUDIES} == COMMANDS.keys()
 
 
-@pytest.fixture(scope="module")
-def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.fixture
+def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets no command begin long work, or reach for the network: a message says that it was reached."""
     from whatwhere.errors import WhatwhereError
 
     def reached(*_: object, **__: object) -> Any:
         raise WhatwhereError("the work would begin now")
 
-    before = Path.cwd()
-    with pytest.MonkeyPatch.context() as patch:
-        for work in (
-            "whatwhere.training.loop.train",
-            "whatwhere.studies.measuring.measure",
-            "whatwhere.work.reproduction.Reproduction.run",
-            "whatwhere.work.sweep_run.Sweep.run",
-            "whatwhere.tasks.dataset.make_dataset",
-            "whatwhere.trace.open.load_rotary",
-        ):
-            patch.setattr(work, reached)
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        patch.setenv("COLUMNS", "100")
-        os.chdir(tmp_path_factory.mktemp("home"))
-        yield
-        os.chdir(before)
+    for work in (
+        "whatwhere.training.loop.train",
+        "whatwhere.studies.measuring.measure",
+        "whatwhere.work.reproduction.Reproduction.run",
+        "whatwhere.work.sweep_run.Sweep.run",
+        "whatwhere.tasks.dataset.make_dataset",
+        "whatwhere.trace.open.load_rotary",
+    ):
+        monkeypatch.setattr(work, reached)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
 
 
 def value(parameter: Any) -> st.SearchStrategy[str]:
