@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whatwhere.cli.console import note, out, print_json, remark, table
+from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import place
 from whatwhere.errors import WhatwhereError
 
@@ -24,61 +26,81 @@ _FILES = ("train.safetensors", "validation.safetensors", "test.safetensors")
 """What a killed command may have left."""
 
 
-def _parameter(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="The task's parameters, with the paper's values")
+@dataclass(frozen=True)
+class TaskOptions:
+    """The parameters of a task; None leaves the paper's value."""
+
+    target: Annotated[int | None, "Tokens of the target window (8)."] = None
+    context: Annotated[int | None, "Tokens of the pre-target window, without the query (8)."] = None
+    max_hops: Annotated[int | None, "The highest hop class (4)."] = None
+    integers: Annotated[int | None, "Integers (number task 16, letter task 8)."] = None
+    symbols: Annotated[int | None, "Number task: the alphabet (120)."] = None
+    distractors: Annotated[str | None, "Number task: in-range (default) or any, off the path."] = None
+    letters: Annotated[int | None, "Letter task: the alphabet (8)."] = None
+    generator: Annotated[str | None, "Letter task: paper (default, the authors' data), decoy, strict or simple."] = None
+
+    def task(self, name: str) -> Task:
+        """The task of a name with these parameters."""
+        from whatwhere.tasks import make_task
+
+        return make_task(name, **{key: value for key, value in asdict(self).items() if value is not None})
 
 
-def data(
-    task: Annotated[str, typer.Argument(help="number or letter.")],
-    to: Annotated[
-        Path | None, typer.Option("--out", help="Directory for splits, manifest and shortcuts.", parser=place)
-    ] = None,
-    size: Annotated[int, typer.Option(help="Sequences: 90 % to train, 0.5 % to validate, the rest to test.")] = 480_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same sequences.")] = 0,
-    show: Annotated[int, typer.Option(min=0, help="Draw this many sequences.")] = 0,
-    hops: Annotated[int | None, typer.Option(help="Draw this hop class only; all in turn by default.")] = None,
-    shortcuts: Annotated[
-        bool, typer.Option("--shortcuts", help="Measure rules that guess the answer without the path.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    target: Annotated[int | None, _parameter("Tokens of the target window (8).")] = None,
-    context: Annotated[int | None, _parameter("Tokens of the pre-target window, without the query (8).")] = None,
-    max_hops: Annotated[int | None, _parameter("The highest hop class (4).")] = None,
-    integers: Annotated[int | None, _parameter("Integers (number task 16, letter task 8).")] = None,
-    symbols: Annotated[int | None, _parameter("Number task: the alphabet (120).")] = None,
-    distractors: Annotated[str | None, _parameter("Number task: in-range (default) or any, off the path.")] = None,
-    letters: Annotated[int | None, _parameter("Letter task: the alphabet (8).")] = None,
-    generator: Annotated[
-        str | None, _parameter("Letter task: paper (default, the authors' data), decoy (leak-free), strict or simple.")
-    ] = None,
-) -> None:
-    """Makes the balanced data of a task, measures what they leak, or draws some sequences.
+@dataclass(frozen=True)
+class DataOptions:
+    """What to do with it."""
 
-    Example: [bold]whatwhere data letter --show 2 --hops 4[/bold]
+    size: Annotated[int, "Sequences: 90 % to train, 0.5 % to validate, the rest to test."] = 480_000
+    seed: Annotated[int, "Same seed, same sequences."] = 0
+    show: Annotated[int, "Draw this many sequences."] = 0
+    hops: Annotated[int | None, "Draw this hop class only; all in turn by default."] = None
+    shortcuts: Annotated[bool, "Measure rules that guess the answer without the path."] = False
 
-    Example: [bold]whatwhere data letter --generator decoy --shortcuts[/bold]
-    """
-    from whatwhere.tasks import make_task
 
-    given = {"target": target, "context": context, "max_hops": max_hops, "integers": integers, "symbols": symbols,
-             "distractors": distractors, "letters": letters, "generator": generator}  # fmt: skip
-    chosen = make_task(task, **{name: value for name, value in given.items() if value is not None})
-    if to is None and not show and not shortcuts:
+def register(app: typer.Typer) -> None:
+    """Adds the command: the fields of both records are its options."""
+
+    def data(**given: Any) -> None:
+        chosen = TaskOptions(**record_of(TaskOptions, given)).task(given["task"])
+        _data(chosen, DataOptions(**record_of(DataOptions, given)), given["out"], given["as_json"])
+
+    where = typer.Option(help="Directory for splits, manifest and shortcuts.", parser=place)
+    parameters = [
+        keyword("task", Annotated[str, typer.Argument(help="number or letter.")]),
+        keyword("out", Annotated[Path | None, where], None),
+        *options_of(DataOptions),
+        *options_of(TaskOptions),
+        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+    ]
+    with_parameters(
+        data, "data", parameters, "Makes the balanced data of a task, measures what they leak, or draws some sequences."
+    )
+    app.command(
+        epilog="Example: [bold]whatwhere data letter --show 2 --hops 4[/bold]; what leaks: "
+        "[bold]whatwhere data letter --generator decoy --shortcuts[/bold]"
+    )(data)
+
+
+def _data(task: Task, options: DataOptions, to: Path | None, as_json: bool) -> None:
+    if options.show < 0:
+        raise WhatwhereError(f"--show: expected 0 or more, got {options.show}.")
+    if to is None and not options.show and not options.shortcuts:
         raise WhatwhereError(
             "nothing to do: give --out DIR to write the data, --shortcuts to measure what they leak, or --show N to "
             "draw N sequences."
         )
-    if hops is not None and not show:
+    if options.hops is not None and not options.show:
         raise WhatwhereError("--hops chooses what --show draws, and --show is missing; a data set holds every class.")
     result: dict[str, Any] = {}
-    if show:
-        result["shown"] = _show(chosen, chosen.sample(show, hops=hops, seed=seed), quiet=json)
+    if options.show:
+        batch = task.sample(options.show, hops=options.hops, seed=options.seed)
+        result["shown"] = _show(task, batch, quiet=as_json)
     if to is not None:
-        result |= _write(chosen, size, seed, to, quiet=json)
-    elif shortcuts:
-        count = min(MEASURED, max(chosen.max_hops, 2**22 // chosen.length))  # fewer if they are long
-        result["shortcuts"] = _measure(chosen, chosen.sample(count, seed=seed), quiet=json).to_dict("records")
-    if json:
+        result |= _write(task, options.size, options.seed, to, quiet=as_json)
+    elif options.shortcuts:
+        count = min(MEASURED, max(task.max_hops, 2**22 // task.length))  # fewer if they are long
+        result["shortcuts"] = _measure(task, task.sample(count, seed=options.seed), quiet=as_json).to_dict("records")
+    if as_json:
         print_json(result)
 
 
@@ -144,8 +166,3 @@ def _measure(task: Task, batch: Batch, *, quiet: bool) -> pd.DataFrame:
 
 def _classes(task: Task) -> list[str]:
     return [f"{hop} hop{'s' if hop > 1 else ''}" for hop in range(1, task.max_hops + 1)]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(data)
