@@ -98,7 +98,7 @@ def recall(model: LlamaForCausalLM, lines: torch.Tensor, queries: range) -> floa
 def show(out: Path) -> None:
     """Prints each head before and after training."""
     print("\nhead   positional      symbolic        label")
-    for (layer, head), rows in pd.read_csv(out / "scores.csv").groupby(["layer", "head"]):
+    for (layer, head), rows in pd.read_csv(out / "scores.csv").groupby(["layer", "head"]):  # pyright: ignore[reportGeneralTypeIssues]
         positional, symbolic = rows["positional"].tolist(), rows["symbolic"].tolist()
         print(
             f"{layer}.{head}    {positional[0]:.2f} -> {positional[-1]:.2f}    "

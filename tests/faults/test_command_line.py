@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,9 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "whatwhere.work.reproduction.Reproduction.run",
         "whatwhere.work.sweep_run.Sweep.run",
         "whatwhere.tasks.dataset.make_dataset",
-        "whatwhere.trace.open.load_rotary",
     ):
         monkeypatch.setattr(work, reached)
+    monkeypatch.setattr(import_module("whatwhere.trace.open"), "load_rotary", reached)  # whatwhere.trace is callable
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)

@@ -159,7 +159,7 @@ class Manifest:
     def put(self, name: str, content: bytes) -> None:
         """Writes a file that the manifest vouches for."""
         checksum = _sha256(content)
-        self._write(replace(self.record, writing={name: checksum}))
+        self._rewrite(replace(self.record, writing={name: checksum}))
         write_bytes(self.directory / name, content)
         self._record = replace(self.record, files={**self.record.files, name: checksum}, writing={})
 
@@ -198,11 +198,16 @@ class Manifest:
 
     def finish(self, seconds: float) -> None:
         """Records that the work has ended, and the time it took in this sitting."""
-        self._write(replace(self.record, complete=True, seconds=self.record.seconds + seconds))
+        self._rewrite(replace(self.record, complete=True, seconds=self.record.seconds + seconds))
 
     def pause(self, seconds: float) -> None:
         """Records the time of a sitting that did not end the work."""
-        self._write(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
+        self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
+
+    def _rewrite(self, record: ManifestRecord) -> None:
+        if not self.path.is_file():  # writing would bring half of the directory back
+            raise WhatwhereError(f"{self.directory} was removed while it was written to; run the command again.")
+        self._write(record)
 
     def _write(self, record: ManifestRecord) -> None:
         content = plain(record)
