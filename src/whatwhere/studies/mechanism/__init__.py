@@ -52,6 +52,6 @@ MECHANISM = Study(
     page_tables=("kinds", "verdicts", "ablation"),
     page_data=f"{_HERE}.examples:page_data",
     outcomes=f"{_HERE}.summary:outcomes",
-    smoke={"inputs": 80, "examples": 1},
+    smoke={"inputs": 400, "examples": 1},
     example='whatwhere mechanism number --input "c h n a b 5 3 2 2"',
 )
