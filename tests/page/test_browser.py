@@ -120,8 +120,8 @@ def test_hostile_words_in_the_sequence_stay_words(reproduction: Path, visit: Ope
 
 def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
-    expect(page.locator("[data-said=positional]")).to_contain_text("stays on position")
-    expect(page.locator("[data-said=symbolic]")).to_contain_text("follows its token")
+    expect(page.locator("[data-sentence=positional]")).to_contain_text("stays on position")
+    expect(page.locator("[data-sentence=symbolic]")).to_contain_text("follows its token")
     drawn(page, "swap-symbolic")
     rows = saved(page, "swap-symbolic")
     [i, j] = [at for at, row in enumerate(rows) if abs(float(row["before"]) - float(row["after"])) > 0.5]
@@ -146,10 +146,10 @@ def test_the_margin_follows_its_sliders(reproduction: Path, visit: Open) -> None
         n, theta = int(row["n"]), float(row["retrieval_theta"])
         assert float(row["index_smallest"]) == pytest.approx(index_smallest(n, 1.0))
         assert float(row["retrieval_smallest"]) == pytest.approx(retrieval_smallest(n, theta, 4))
-    expect(page.locator("#discrepancy-said")).to_contain_text("over 4 letters")
+    expect(page.locator("#discrepancy-sentence")).to_contain_text("over 4 letters")
     page.get_by_role("button", name="values").click()
-    expect(page.locator("#discrepancy-said")).to_contain_text("Retrieval 0.0964")
-    expect(page.locator("#discrepancy-said")).to_contain_text("up to 146 tokens")
+    expect(page.locator("#discrepancy-sentence")).to_contain_text("Retrieval 0.0964")
+    expect(page.locator("#discrepancy-sentence")).to_contain_text("up to 146 tokens")
 
 
 def test_claims_stand_by_verdict_and_hostile_text_does_not_run(reproduction: Path, visit: Open) -> None:

@@ -88,7 +88,7 @@ def _read(path: Path) -> tuple[Any, Any]:
         return model, with_first_token(tokenizer) if first is not None and first.contents() else tokenizer
     except WhatwhereError:
         raise
-    except Exception as error:  # a damaged file fails in many ways
+    except Exception as error:  # which error a damaged file gives depends on the damage
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
 
 

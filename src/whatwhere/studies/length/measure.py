@@ -1,4 +1,4 @@
-"""Accuracy of a trained model against length, and what its margins said about it (Section 3.6, Figure 5B).
+"""Accuracy of a trained model against length, and what its margins predict (Section 3.6, Figure 5B).
 
 Inputs grow by extra target tokens put before the window, so that no distance on a path changes. Tables are written
 after each length, and what they hold is not measured again.

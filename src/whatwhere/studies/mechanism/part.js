@@ -143,7 +143,7 @@
     const open = { layer: 0, head: 0 };
     const { color, glyph } = KINDS[kind];
     const M = () => current.example().content_by_position[open.layer][open.head];
-    const said = el("p", { class: "said", "aria-live": "polite", "data-said": kind });
+    const sentence = el("p", { class: "sentence", "aria-live": "polite", "data-sentence": kind });
     const made = chart({
       name: `swap-${kind}`,
       title: `${glyph} A head that follows ${kind === "positional" ? "positions" : "symbols"}`,
@@ -167,11 +167,11 @@
       const content = to === i ? j : to === j ? i : to;
       const what = !([i, j].includes(from) || [i, j].includes(to)) ? `Most attention is elsewhere, on position ${from}: this swap hardly touches it.` : from === to ? `Most attention stays on position ${from}, where another token stands now.` : content === from ? `Most attention follows its token, “${example.tokens[from]}”, from position ${from} to ${to}.` : `Most attention goes from position ${from} to ${to}.`;
       const whole = ofInput(M(), TAU);
-      said.replaceChildren(what, ` This swap: positional ${number(positional)}, symbolic ${number(symbolic)}. All swaps of this input: positional ${number(whole.positional)}, symbolic ${number(whole.symbolic)}.`);
+      sentence.replaceChildren(what, ` This swap: positional ${number(positional)}, symbolic ${number(symbolic)}. All swaps of this input: positional ${number(whole.positional)}, symbolic ${number(whole.symbolic)}.`);
       made.redraw();
     }
     return {
-      element: el("div", {}, el("div", { class: "controls" }, list.element), made.element, said),
+      element: el("div", {}, el("div", { class: "controls" }, list.element), made.element, sentence),
       begin: () => {
         const example = current.example();
         Object.assign(open, clearest(example, kind));

@@ -61,7 +61,7 @@
         };
       });
     };
-    const said = el("p", { class: "said", "aria-live": "polite", id: "discrepancy-said" });
+    const sentence = el("p", { class: "sentence", "aria-live": "polite", id: "discrepancy-sentence" });
     const made = chart({
       name: "discrepancy",
       title: "Smallest discrepancy over all inputs of a length (lines), and bounds (dotted)",
@@ -96,7 +96,7 @@
       const end = retrievalEnd(chosen.retrieval, chosen.letters);
       const last = rows().at(-1);
       const ends = end === Infinity ? "at every length" : `up to ${end.toLocaleString("en")} tokens`;
-      said.textContent = `At ${last.n} tokens Index has ${significant(last.index_smallest)} left, Retrieval ${last.retrieval_smallest === null ? "none" : significant(last.retrieval_smallest)}. Retrieval over ${chosen.letters} letters can be right on every input ${ends}.`;
+      sentence.textContent = `At ${last.n} tokens Index has ${significant(last.index_smallest)} left, Retrieval ${last.retrieval_smallest === null ? "none" : significant(last.retrieval_smallest)}. Retrieval over ${chosen.letters} letters can be right on every input ${ends}.`;
       made.redraw();
     }
     const control = (label, key, options) => whatwhere.controls.slider({ label, ...options, onInput: (value) => { chosen[key] = options.to ? options.to(value) : value; show(); } });
@@ -122,7 +122,7 @@
       ["bounds: min{1 − cos θ, 2π²/n²} and 1 − cos(ω − (n − 1)θ), ω = 2π/letters", "var(--soft)", "1 3"],
     ]);
     show();
-    return el("div", {}, el("div", { class: "controls" }, Object.values(sliders).map((one) => one.element), log.element, reset), key, made.element, said);
+    return el("div", {}, el("div", { class: "controls" }, Object.values(sliders).map((one) => one.element), log.element, reset), key, made.element, sentence);
   }
 
   whatwhere.part({

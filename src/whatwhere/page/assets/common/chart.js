@@ -7,7 +7,7 @@
     for (const { target, contentRect } of entries) drawings.get(target)?.(contentRect.width);
   });
 
-  /** Plot's drawing without its own style elements, which our policy forbids; common.css has what they said. */
+  /** Plot's drawing without its own style elements, which our policy forbids; common.css replaces them. */
   function plot(options) {
     const drawn = Plot.plot({ style: { background: "none", overflow: "visible" }, ...options });
     for (const style of drawn.querySelectorAll("style")) style.remove();

@@ -1,7 +1,7 @@
 "use strict";
 /*
  * Heads by what they look at. A head that follows positions is red and has a disc, one that follows symbols is green and
- * has a square; the paler, the more alike attention is everywhere; grey is in between.
+ * has a square; the paler, the more uniform attention is; grey is in between.
  */
 (() => {
   const { el, number } = whatwhere.dom;
