@@ -37,6 +37,7 @@ def test_json_is_the_only_thing_on_stdout(tmp_path):
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 def test_shortcuts_are_measured_without_writing_anything(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("letter", "--generator", "decoy", "--shortcuts")

@@ -22,6 +22,7 @@ def test_the_version_is_that_of_the_package():
     assert whatwhere("--version").stdout == f"whatwhere {__version__}\n"
 
 
+@pytest.mark.slow
 def test_a_users_mistake_ends_with_one_message_and_code_two():
     result = whatwhere("heads", "no-such-model")
     assert result.returncode == 2

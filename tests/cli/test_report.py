@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 import whatwhere as ww
@@ -12,6 +13,7 @@ def command(*words: object) -> Result:
     return CliRunner().invoke(app, ["report", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_reproduction_is_drawn_judged_and_shown_anew(tmp_path: Path):
     ww.study("length", "letter", out=tmp_path / "letter", inputs=16, lengths=(33,), varied_lengths=())
     result = command(tmp_path, "--json")

@@ -43,6 +43,7 @@ def test_a_no_at_the_question_asks_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_numbers_that_are_there_cost_nothing_and_are_shown(tmp_path: Path) -> None:
     result = command("paper", "--out", "here")
     assert result.exit_code == 0, result.output

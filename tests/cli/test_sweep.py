@@ -46,6 +46,7 @@ def spec(tmp_path: Path) -> Path:
     return tmp_path / "sweep.toml"
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_a_table_a_figure_and_a_page(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     predicted = json.loads(run(spec, "--out", tmp_path / "out", "--dry-run", "--json").stdout)["bytes"]
     monkeypatch.setattr(command, "_executor", lambda *_: ThisProcess())
@@ -63,6 +64,7 @@ def test_a_sweep_ends_with_a_table_a_figure_and_a_page(spec: Path, tmp_path: Pat
     assert "letter-seed0: done" not in again.stderr, "what is done is not done again"
 
 
+@pytest.mark.slow
 def test_a_failure_is_reported_and_does_not_stop_the_rest(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(command, "_executor", lambda *_: Broken("number-seed0"))
     done = run(spec, "--out", tmp_path / "out", "--retries", 1)
@@ -104,6 +106,7 @@ def test_a_mistake_is_refused_before_anything_is_made(spec: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_directory_with_another_run_of_the_name_is_refused_before_anything_is_done(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -16,6 +16,7 @@ def run(*words: object):
     return CliRunner().invoke(app, ["train", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_run_is_made_measured_and_told(tmp_path: Path):
     result = run("number", "--out", tmp_path / "run", "--preset", "smoke", "--threads", 1, "--seed", 3)
     assert result.exit_code == 0, result.output
@@ -26,6 +27,7 @@ def test_a_run_is_made_measured_and_told(tmp_path: Path):
     assert (tmp_path / "run" / "test.csv").is_file()
 
 
+@pytest.mark.slow
 def test_the_options_change_the_configuration(tmp_path: Path):
     model = "--heads 2 --layers 3 --rope-base 0 --attention-dropout 0 --nope-from 2"
     rest = "--generator decoy --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
@@ -73,6 +75,7 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
         (["number", "--out", "{new}", "--resume"], "expected a run directory"),
     ],
 )
+@pytest.mark.slow
 def test_mistakes_are_refused_in_words(tmp_path: Path, words: list[str], message: str):
     old = tmp_path / "old"
     run("number", "--out", old, "--preset", "smoke", "--threads", 1)

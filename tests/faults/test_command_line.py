@@ -173,6 +173,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize(("words", "message"), REFUSED, ids=[" ".join(words)[:60] for words, _ in REFUSED])
+@pytest.mark.slow
 def test_a_mistake_ends_with_one_message_and_leaves_nothing(
     words: tuple[str, ...], message: str, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -69,6 +69,7 @@ def test_a_file_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path):
         ("task", {"context": 10**11, "integers": 2 * 10**11, "target": 1}),
     ],
 )
+@pytest.mark.slow
 def test_absurd_sizes_are_refused_with_the_estimate(
     part: str | None, change: dict[str, int], finished: Path, tmp_path: Path
 ):

@@ -42,6 +42,7 @@ def test_scores_are_the_same_when_memory_allows_few_inputs_at_a_time(model: GPTJ
     torch.testing.assert_close(again.each_symbolic, whole.each_symbolic, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_process_with_little_memory_scores_as_one_with_much(finished: Path, zygote: Zygote, tmp_path: Path):
     """The limit of the address space is the kernel's, so allocations really fail."""
     status = Path(f"/proc/{zygote.process.pid}/status").read_text()

@@ -32,6 +32,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @as_root
+@pytest.mark.slow
 def test_a_full_disk_ends_with_a_message_and_after_it_the_run_goes_on(small_disk: Path, zygote: Zygote, tmp_path: Path):
     filler = small_disk / "filler"
     words = ("train", "number", "--out", str(small_disk / "run"), "--preset", "smoke", "--threads", "1", "--heads", "2")
@@ -50,6 +51,7 @@ def test_a_full_disk_ends_with_a_message_and_after_it_the_run_goes_on(small_disk
 
 
 @as_root
+@pytest.mark.slow
 def test_a_disk_that_turns_read_only_ends_with_a_message(
     small_disk: Path, finished: Path, zygote: Zygote, tmp_path: Path
 ):
@@ -73,6 +75,7 @@ def test_a_disk_that_turns_read_only_ends_with_a_message(
 
 
 @as_root
+@pytest.mark.slow
 def test_who_may_not_read_or_write_is_told_so(finished: Path, zygote: Zygote, tmp_path: Path):
     run = copy(finished, tmp_path / "run")
     locked = tmp_path / "locked"
@@ -96,6 +99,7 @@ def test_who_may_not_read_or_write_is_told_so(finished: Path, zygote: Zygote, tm
 
 
 @pytest.mark.parametrize("name", ["train", "dynamics", "geometry"])
+@pytest.mark.slow
 def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come_back(
     name: str, finished: Path, zygote: Zygote, tmp_path: Path
 ):
@@ -116,6 +120,7 @@ def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come
     assert not (run / "dynamics" / "scores.csv").exists()
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_file_times(finished: Path, zygote: Zygote, tmp_path: Path):
     run = copy(finished, tmp_path / "run")
     for result in ("dynamics/scores.csv", "geometry/gating.csv"):
@@ -128,6 +133,7 @@ def test_results_do_not_depend_on_file_times(finished: Path, zygote: Zygote, tmp
 
 
 @pytest.mark.parametrize("name", ["train", "dynamics"])
+@pytest.mark.slow
 def test_a_second_process_on_the_same_run_is_refused_and_the_first_not_harmed(
     name: str, finished: Path, zygote: Zygote, tmp_path: Path
 ):

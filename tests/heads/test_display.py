@@ -65,6 +65,7 @@ def test_the_notebook_shows_every_head_in_one_picture_without_scripts(many: Head
     assert "layer 5 head 19: positional" in html
 
 
+@pytest.mark.slow
 def test_the_notebook_of_very_many_heads_shows_the_text(make_layer: MakeLayer) -> None:
     scores = score(Trace((make_layer(batch=1, heads=CELLS + 1, seq=4, width=2),)))
     html = scores._repr_html_()

@@ -48,6 +48,7 @@ def test_the_number_of_cores_changes_nothing_and_is_left_as_it_was(run: Run) -> 
     assert torch.equal(*found)
 
 
+@pytest.mark.slow
 def test_our_models_agree_with_brute_force(run: Run, brute_force: BruteForce) -> None:
     with torch.no_grad():
         traced = trace(run.load(10), tokens(2))
@@ -58,6 +59,7 @@ def test_our_models_agree_with_brute_force(run: Run, brute_force: BruteForce) ->
 
 
 @pytest.mark.parametrize("beta", [1.0, 18.0, 100.0])
+@pytest.mark.slow
 def test_hand_built_heads_agree_with_brute_force(brute_force: BruteForce, beta: float) -> None:
     for head, task in (
         (index_head(1.0, beta), NumberTask()),
@@ -70,6 +72,7 @@ def test_hand_built_heads_agree_with_brute_force(brute_force: BruteForce, beta: 
 
 
 @pytest.mark.parametrize("renormalised", [False, True])
+@pytest.mark.slow
 def test_swapping_tokens_is_swapping_keys_at_layer_0_and_not_deeper(run: Run, renormalised: bool) -> None:
     model = run.load(10)
     keys, swapped = (
@@ -82,6 +85,7 @@ def test_swapping_tokens_is_swapping_keys_at_layer_0_and_not_deeper(run: Run, re
     assert (swapped.each_positional[1] - keys.each_positional[1]).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 def test_swapping_tokens_is_exact_for_a_head_in_float64() -> None:
     head, inputs = index_head(1.0, 5.0), tokens(3)
     keys, swapped = score_model(head, inputs), score_model(head, inputs, level="tokens")

@@ -47,6 +47,7 @@ shapes = st.fixed_dictionaries(
 
 @settings(max_examples=40, deadline=None)
 @given(shape=shapes, tau=st.sampled_from([1e-5, *TAUS, 1.0]))
+@pytest.mark.slow
 def test_few_swaps_give_the_sum_over_all_swaps_to_1e_9(make_layer: MakeLayer, shape: dict, tau: float) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         weightings = [Weighting(tau), Weighting(tau, renormalised=True, among=tuple(range(1, shape["seq"])))]
@@ -104,6 +105,7 @@ def test_scores_do_not_depend_on_the_size_of_the_blocks(
     torch.testing.assert_close(blocked.each_symbolic, whole.each_symbolic, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_long_scores_are_differentiable_too(make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatwhere.heads.scores, "SHORT", 0)
     layer = make_layer(batch=1, heads=1, seq=6, width=4, size=1.0, queries=(1, -1))

@@ -39,6 +39,7 @@ def one(layer: LayerTrace, tau: float = 0.01, *, renormalised: bool = False) -> 
 
 @settings(max_examples=30)
 @given(shape=shapes, tau=st.sampled_from(TAUS))
+@pytest.mark.slow
 def test_scores_are_what_the_definition_says(
     make_layer: MakeLayer, brute_force: BruteForce, shape: dict, tau: float
 ) -> None:

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from whatwhere.page import build, write_page
 
 
+@pytest.mark.slow
 def test_accuracy_and_scores_follow_the_step_slider(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     steps = page.evaluate("whatwhere.steps")
@@ -41,6 +42,7 @@ def test_accuracy_and_scores_follow_the_step_slider(reproduction: Path, visit: O
                     assert "undefined, positional \u2013" in label
 
 
+@pytest.mark.slow
 def test_play_moves_the_slider_to_its_end_and_stops(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     last = page.evaluate("whatwhere.steps.length") - 1
@@ -51,6 +53,7 @@ def test_play_moves_the_slider_to_its_end_and_stops(reproduction: Path, visit: O
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_choosing_a_head_shows_its_scores_and_attention(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     page.locator(".headmap-frame[data-model=letter] button").nth(2).click()
@@ -68,6 +71,7 @@ def test_choosing_a_head_shows_its_scores_and_attention(reproduction: Path, visi
         assert total == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_press_on_the_map_chooses_head_and_step(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     drawn(page, "heads-by-step-number")
@@ -86,6 +90,7 @@ def test_a_press_on_the_map_chooses_head_and_step(reproduction: Path, visit: Ope
     expect(page.locator("#step + output")).to_have_text(f"step {chosen}")
 
 
+@pytest.mark.slow
 def test_an_edited_sequence_is_followed_or_refused(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     tokens, message = page.locator(".tokens input"), page.locator("#sequence-message")
@@ -109,6 +114,7 @@ def test_an_edited_sequence_is_followed_or_refused(reproduction: Path, visit: Op
     expect(tokens.last).to_have_value(re.compile("^[a-h]{2}$"))
 
 
+@pytest.mark.slow
 def test_hostile_words_in_the_sequence_stay_words(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     field = page.locator(".tokens input").nth(3)
@@ -118,6 +124,7 @@ def test_hostile_words_in_the_sequence_stay_words(reproduction: Path, visit: Ope
     assert page.locator("#sequence-message img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     expect(page.locator("[data-sentence=positional]")).to_contain_text("stays on position")
@@ -132,6 +139,7 @@ def test_a_swap_stays_in_the_positional_head_and_moves_in_the_symbolic_one(repro
     assert [row["before"] for row in rows] == [row["after"] for row in rows]
 
 
+@pytest.mark.slow
 def test_the_margin_follows_its_sliders(reproduction: Path, visit: Open) -> None:
     from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
 
@@ -152,6 +160,7 @@ def test_the_margin_follows_its_sliders(reproduction: Path, visit: Open) -> None
     expect(page.locator("#discrepancy-sentence")).to_contain_text("up to 146 tokens")
 
 
+@pytest.mark.slow
 def test_claims_stand_by_verdict_and_hostile_text_does_not_run(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     assert page.title() != "ran"
@@ -170,6 +179,7 @@ def test_claims_stand_by_verdict_and_hostile_text_does_not_run(reproduction: Pat
     expect(page.locator("[data-verdict=holds] .claim")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_hostile_directory_name_does_not_run(visit: Open, tmp_path: Path) -> None:
     directory = tmp_path / "<img src=x onerror=document.title='ran'>"
     write_dynamics(directory / "number", "number", layers=2)
@@ -183,6 +193,7 @@ def test_a_hostile_directory_name_does_not_run(visit: Open, tmp_path: Path) -> N
     expect(page.locator("#missing")).to_contain_text(f"whatwhere length {directory / 'number'}")
 
 
+@pytest.mark.slow
 def test_everything_can_be_reached_and_moved_by_keyboard(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     reached, focused = [], ""
@@ -227,6 +238,7 @@ def test_everything_can_be_reached_and_moved_by_keyboard(reproduction: Path, vis
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_colours_follow_the_system_and_the_button(reproduction: Path, visit: Open, scheme: str) -> None:
     page = visit(reproduction, color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -239,6 +251,7 @@ def test_colours_follow_the_system_and_the_button(reproduction: Path, visit: Ope
     assert page.evaluate(ground) == colours["light"]
 
 
+@pytest.mark.slow
 def test_a_phone_need_not_scroll_sideways(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction, **PHONE)
     for figure in ("accuracy-number", "heads-by-step-letter", "head-attention", "hops", "swap-positional"):
@@ -251,6 +264,7 @@ def test_a_phone_need_not_scroll_sideways(reproduction: Path, visit: Open) -> No
     assert outside == 0
 
 
+@pytest.mark.slow
 def test_a_model_with_several_heads_has_a_cell_for_each(tmp_path: Path, visit: Open) -> None:
     write_dynamics(tmp_path / "number", "number", layers=3, heads=2)
     page = visit(write_page(tmp_path))
@@ -266,6 +280,7 @@ def test_a_model_with_several_heads_has_a_cell_for_each(tmp_path: Path, visit: O
     expect(page.locator("[data-figure=heads-by-step-number] svg")).to_contain_text("2.1")
 
 
+@pytest.mark.slow
 def test_geometry_length_and_mechanism_are_those_of_the_tables(reproduction: Path, visit: Open) -> None:
     page, run = visit(reproduction), reproduction.parent / "number"
     page.locator(".headmap-frame[data-model=number] button").nth(1).click()
@@ -300,6 +315,7 @@ def test_geometry_length_and_mechanism_are_those_of_the_tables(reproduction: Pat
     expect(page.locator("[data-figure=head-plane]")).to_contain_text("No plane of this head was measured")
 
 
+@pytest.mark.slow
 def test_a_study_alone_lets_heads_be_chosen_without_scores(tmp_path: Path, visit: Open) -> None:
     write_geometry(tmp_path, "letter")
     page = visit(write_page(tmp_path / "geometry"))
@@ -311,6 +327,7 @@ def test_a_study_alone_lets_heads_be_chosen_without_scores(tmp_path: Path, visit
     expect(page.locator("[data-figure=head-plane] svg").first).to_contain_text(HOSTILE)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_compared_on_a_page(tmp_path: Path, visit: Open) -> None:
     items = [
         ("a", "number", "done", 0.5, 30.0),

@@ -24,6 +24,7 @@ def cell(layer: int, head: int) -> str:
     return f".headmap button >> nth={head * 3 + layer}"
 
 
+@pytest.mark.slow
 def test_the_map_shows_every_head_with_both_scores(made: Path, visit: Open) -> None:
     page = visit(made)
     expect(page.locator(".headmap button")).to_have_count(6)
@@ -45,6 +46,7 @@ def test_text_from_outside_stays_text(made: Path, visit: Open) -> None:
     assert HOSTILE not in made.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_head_opens_by_click_and_by_arrow_keys(made: Path, visit: Open) -> None:
     page = visit(made)
     title = page.locator("#details h3").first
@@ -62,6 +64,7 @@ def test_a_head_opens_by_click_and_by_arrow_keys(made: Path, visit: Open) -> Non
     expect(page.locator("tr[data-chosen=true] button")).to_have_text("0.1")
 
 
+@pytest.mark.slow
 def test_attention_is_shown_on_the_text_for_each_query(made: Path, visit: Open) -> None:
     page = visit(made)
     page.locator(cell(2, 0)).click()
@@ -74,6 +77,7 @@ def test_attention_is_shown_on_the_text_for_each_query(made: Path, visit: Open) 
     expect(page.locator("[data-position='5']")).to_have_class("later")
 
 
+@pytest.mark.slow
 def test_any_column_sorts_and_undefined_comes_last(made: Path, visit: Open) -> None:
     page = visit(made)
     names = page.locator(".list tbody button")
@@ -94,6 +98,7 @@ def test_the_other_scores_colour_and_sort_anew(made: Path, visit: Open) -> None:
     expect(page.locator(".list tbody button").nth(1)).to_have_text("1.0")
 
 
+@pytest.mark.slow
 def test_the_table_can_be_saved(made: Path, visit: Open) -> None:
     page = visit(made)
     with page.expect_download() as download:
@@ -104,6 +109,7 @@ def test_the_table_can_be_saved(made: Path, visit: Open) -> None:
     assert saved[-1]["positional"] == ""
 
 
+@pytest.mark.slow
 def test_it_fits_a_phone_and_turns_dark(made: Path, visit: Open) -> None:
     page = visit(made, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -114,6 +120,7 @@ def test_it_fits_a_phone_and_turns_dark(made: Path, visit: Open) -> None:
     expect(page.locator("#details h3").first).to_have_text("Layer 1, head 1")
 
 
+@pytest.mark.slow
 def test_heads_that_were_left_out_are_blank_and_do_not_open(tmp_path: Path, visit: Open) -> None:
     write_heads(tmp_path, [(0, 1), (2, 0)])
     page = visit(write_page(tmp_path / "heads"))

@@ -36,6 +36,7 @@ def solved(task: Task, tokens: np.ndarray) -> str | None:
 
 
 @pytest.mark.parametrize("task", [NumberTask(), LetterTask()], ids=["number", "letter"])
+@pytest.mark.slow
 def test_the_oracle_and_the_ideal_functions_are_those_of_the_package(
     reproduction: Path, visit: Open, task: Task
 ) -> None:
@@ -57,6 +58,7 @@ def test_the_oracle_and_the_ideal_functions_are_those_of_the_package(
     assert [after for _, after in found] == [task.decode(row).split() for row in applied]
 
 
+@pytest.mark.slow
 def test_a_word_outside_the_vocabulary_is_no_token(reproduction: Path, visit: Open) -> None:
     found = visit(reproduction).evaluate(
         """() => ["0", "17", "dq", "A", "", "constructor", "a1"].map(
@@ -65,6 +67,7 @@ def test_a_word_outside_the_vocabulary_is_no_token(reproduction: Path, visit: Op
     assert found == [None] * 7
 
 
+@pytest.mark.slow
 def test_discrepancies_and_bounds_are_those_of_the_package(reproduction: Path, visit: Open) -> None:
     rng = np.random.default_rng(0)
     cases = [
@@ -94,6 +97,7 @@ def test_discrepancies_and_bounds_are_those_of_the_package(reproduction: Path, v
         assert (n <= end) == (exact > 0)
 
 
+@pytest.mark.slow
 def test_swaps_and_scores_are_those_of_the_package(reproduction: Path, visit: Open) -> None:
     """From the rounded matrices on disk, hence the tolerance."""
     page, tau = visit(reproduction), 0.1

@@ -50,6 +50,7 @@ def test_each_part_reads_the_tables_that_its_study_names(name: str) -> None:
         assert f'"{table}"' in script
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file_below_five_megabytes(reproduction: Path) -> None:
     text = reproduction.read_text(encoding="utf-8")
     assert reproduction.stat().st_size < 5e6
@@ -111,6 +112,7 @@ def test_the_folder_of_several_studies_is_a_page_of_all(tmp_path: Path) -> None:
     assert len(parts) == 2
 
 
+@pytest.mark.slow
 def test_a_command_leaves_the_page_of_its_study(tmp_path: Path) -> None:
     arguments = ["length", "letter", "--inputs", "16", "--lengths", "18", "--varied-lengths", "18"]
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])

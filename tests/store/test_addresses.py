@@ -226,6 +226,7 @@ def test_objects_come_and_go_and_another_machine_sees_them(
     assert {path.name: path.read_text() for path in found.rglob("*.txt")} == {"a.txt": "a"}
 
 
+@pytest.mark.slow
 def test_a_bucket_that_is_not_there_and_missing_credentials_are_said(bucket: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(WhatwhereError, match=r"s3://nowhere/run could not be read.*Is there a bucket 'nowhere'\?"):
         local("s3://nowhere/run")
@@ -235,6 +236,7 @@ def test_a_bucket_that_is_not_there_and_missing_credentials_are_said(bucket: str
         local(f"{bucket}/run")
 
 
+@pytest.mark.slow
 def test_when_the_network_goes_the_file_is_kept_and_sent_later(bucket: str, server: Server):
     here = Path(local(f"{bucket}/run"))
     write_text(here / "a.txt", "one")

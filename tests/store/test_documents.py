@@ -85,6 +85,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["name", "inner", "rate", "kind", "steps", "limit", "x"]), json_values))
+@pytest.mark.slow
 def test_any_document_ends_in_a_record_or_in_our_own_error(content: dict[str, object]):
     with suppress(WhatwhereError):
         assert isinstance(parse(Outer, content, "it"), Outer)

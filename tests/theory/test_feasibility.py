@@ -4,6 +4,7 @@ from whatwhere.theory import feasibility
 from whatwhere.theory.check import Check
 
 
+@pytest.mark.slow
 def test_small_inputs_are_all_tried():
     assert feasibility.small_index_inputs() == Check(feasibility.small_index_inputs().claim, 3 * 2 * 752, 0)
     assert feasibility.small_retrieval_inputs().inputs == 2 * 2 * 3348

@@ -129,6 +129,7 @@ def test_the_least_temperature_for_any_inputs_is_reached_by_an_improper_one():
     share=st.floats(0, 0.95),
     seed=st.integers(0, 2**32),
 )
+@pytest.mark.slow
 def test_any_angle_below_the_limit_works_above_its_least_temperature(letters, integers, length, share, seed):
     theta = share * math.tau / letters / (2 * length - 3)
     vocabulary = LetterVocabulary(letters, integers)

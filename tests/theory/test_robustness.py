@@ -1,6 +1,9 @@
+import pytest
+
 from whatwhere.theory import robustness
 
 
+@pytest.mark.slow
 def test_the_corrected_bounds_hold_and_the_printed_ones_fail_as_predicted():
     corrected = robustness.corrected_bounds_hold()
     assert corrected.passed

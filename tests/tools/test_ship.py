@@ -16,6 +16,7 @@ from whatwhere.training.run import Run
 from whatwhere.zoo import load, take
 
 
+@pytest.mark.slow
 def test_a_run_ships_with_its_history_and_can_be_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run = Run(tmp_path / "run")
     run.create(replace(smoke(make_task("letter")), threads=1))

@@ -31,6 +31,7 @@ def test_the_rate_warms_up_holds_and_falls_to_nothing():
 
 
 @given(warmup=st.integers(0, 500), hold=st.integers(0, 3000), decay=st.integers(1, 3000))
+@pytest.mark.slow
 def test_the_rate_never_leaves_its_bounds(warmup: int, hold: int, decay: int):
     schedule = Schedule(peak=1.0, warmup=warmup, steps=warmup + hold + decay, hold=hold)
     assert all(0 < schedule.rate(step) <= 1 for step in range(1, schedule.steps + 1))

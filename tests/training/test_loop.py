@@ -39,6 +39,7 @@ def stop_at(step: int):
     return observe
 
 
+@pytest.mark.slow
 def test_a_run_leaves_what_the_design_promises(run: Run):
     model = train(run)
     rows = run.metrics()
@@ -52,6 +53,7 @@ def test_a_run_leaves_what_the_design_promises(run: Run):
     assert run.load().task == run.task
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tmp_path: Path, config: TrainingConfig):
     models = []
     for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
@@ -63,6 +65,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tmp_path: 
 
 
 @pytest.mark.parametrize("step", [1, 7, 20])
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, config: TrainingConfig, run: Run, step: int):
     undisturbed = Run(tmp_path / "undisturbed")
     undisturbed.create(config)
@@ -77,6 +80,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, config: Training
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
+@pytest.mark.slow
 def test_a_damaged_state_is_noticed_and_the_one_before_it_used(
     tmp_path: Path, config: TrainingConfig, run: Run, damage: str
 ):
@@ -101,6 +105,7 @@ def test_a_damaged_state_is_noticed_and_the_one_before_it_used(
     assert "Going on from the state before it" in warnings[0]
 
 
+@pytest.mark.slow
 def test_a_run_whose_states_are_all_gone_begins_anew(run: Run):
     expected = train(run)
     for state in (run.directory / "resume").iterdir():
@@ -131,6 +136,7 @@ def test_a_full_disk_ends_with_a_message_and_whole_checkpoints(run: Run, monkeyp
     assert not list(run.directory.rglob("*.partial"))
 
 
+@pytest.mark.slow
 def test_training_learns(run: Run):
     rows = []
     longer = replace(run.config, schedule=Schedule(1e-2, 10, 170, hold=150), batch=32)
@@ -140,6 +146,7 @@ def test_training_learns(run: Run):
     assert np.mean(rows[-10:]) < np.mean(rows[:10]) - 0.5
 
 
+@pytest.mark.slow
 def test_threads_change_a_run_by_the_order_of_sums_only(tmp_path: Path, config: TrainingConfig):
     losses = []
     for threads in (1, 2, 3):
@@ -152,6 +159,7 @@ def test_threads_change_a_run_by_the_order_of_sums_only(tmp_path: Path, config: 
 
 
 @pytest.mark.parametrize("compiled", [True, False] if kernels().library else [False])
+@pytest.mark.slow
 def test_bfloat16_trains_with_and_without_a_compiler(
     compiled: bool, tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch
 ):

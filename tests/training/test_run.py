@@ -116,6 +116,7 @@ def two_runs(tmp_path: Path, config: TrainingConfig) -> tuple[Run, Run]:
     return made[0], made[1]
 
 
+@pytest.mark.slow
 def test_files_of_another_run_or_step_are_not_taken_for_ones_own(two_runs: tuple[Run, Run]):
     run, other = two_runs
     state, states = "the state of the run at", sorted((run.directory / "resume").iterdir())

@@ -26,6 +26,7 @@ def done_items(sweep: Sweep) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_what_is_done_is_skipped_and_what_is_damaged_or_changed_is_done_again(tmp_path: Path, items: list[Item]):
     out = tmp_path / "out"
     assert done_items(Sweep(items, out)) == ["letter-seed0", "letter-seed1"]
@@ -54,6 +55,7 @@ def test_another_run_of_the_name_is_refused(tmp_path: Path, items: list[Item]):
     Sweep(items[1:], tmp_path / "out").check()
 
 
+@pytest.mark.slow
 def test_models_that_are_there_are_measured_as_they_are(tmp_path: Path):
     item = Item("shipped", {"model": "letter"}, {"length": {"inputs": 16, "lengths": (33,)}})
     sweep = Sweep([item], tmp_path)

@@ -23,6 +23,7 @@ def model(name: str) -> GPTJ:
     return model
 
 
+@pytest.mark.slow
 def test_a_shipped_model_solves_every_hop_class_of_its_own_data(model: GPTJ):
     assert model.task is not None
     batch = model.task.sample(1600, seed=12345)
@@ -53,6 +54,7 @@ def test_the_export_to_transformers_gives_the_same_answers(model: GPTJ):
         torch.testing.assert_close(model(tokens), model.to_hf()(tokens).logits, rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_letter_model_matches_and_the_number_model_has_heads_of_both_kinds():
     letter, number = ww.load("letter"), ww.load("number")
     assert isinstance(letter, GPTJ)

@@ -37,6 +37,7 @@ def compiler(path: Path, script: str) -> str:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_they_are_built_once_and_found_again(own_cache: Path):
     assert kernels().library is not None
     (built,) = own_cache.glob("*.so")
@@ -47,6 +48,7 @@ def test_they_are_built_once_and_found_again(own_cache: Path):
 
 @needs_compiler
 @pytest.mark.parametrize("damage", ["half of it", "one bit", "no checksum", "no text in the checksum"])
+@pytest.mark.slow
 def test_a_damaged_library_is_built_again(own_cache: Path, damage: str):
     assert kernels().library is not None
     (library,), (checksum,) = own_cache.glob("*.so"), own_cache.glob("*.sha256")
@@ -64,6 +66,7 @@ def test_a_damaged_library_is_built_again(own_cache: Path, damage: str):
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_library_that_is_whole_and_does_not_load_here_is_built_again(own_cache: Path):
     library = own_cache / f"{module._made_from(module._compiler())}.so"
     library.parent.mkdir(parents=True)
@@ -74,6 +77,7 @@ def test_a_library_that_is_whole_and_does_not_load_here_is_built_again(own_cache
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_threads_that_ask_at_once_get_the_same(own_cache: Path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: kernels(), range(8)))
@@ -101,6 +105,7 @@ def test_another_source_compiler_or_processor_gets_a_library_of_its_own(
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_compiler_that_does_not_know_the_processor_compiles_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     simple = compiler(tmp_path / "simple", 'case "$*" in *native*) exit 1;; esac; exec cc "$@"')
     monkeypatch.setenv("CC", simple)
@@ -152,6 +157,7 @@ def test_a_cache_that_cannot_be_written_leaves_the_plain_path(tmp_path: Path, mo
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(tmp_path: Path):
     program = tmp_path / "bounds"
     flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-I", str(module.SOURCE.parent)]

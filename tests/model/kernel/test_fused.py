@@ -69,6 +69,7 @@ def test_the_compiled_block_and_the_plain_one_have_the_same_gradient(
     d_mlp=st.integers(1, 50),
     rate=st.sampled_from([0.0, 0.2]),
 )
+@pytest.mark.slow
 def test_they_agree_in_every_shape(batch: int, seq: int, heads: int, d_head: int, rotary: int, d_mlp: int, rate: float):
     assume(heads * d_head >= 8)  # the norm of two or three numbers is their signs, and its gradient is ill-conditioned
     shape = {"heads": heads, "d_model": heads * d_head, "d_mlp": d_mlp, "rotary_dim": min(2 * rotary, d_head) or None}

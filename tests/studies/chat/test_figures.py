@@ -3,6 +3,7 @@ from __future__ import annotations
 from math import nan
 from pathlib import Path
 
+import pytest
 from matplotlib.figure import Figure
 
 from whatwhere.heads.estimate import share
@@ -38,6 +39,7 @@ def titles(figure: Figure) -> list[str]:
     return [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes if axes.get_visible()]
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_with_its_data(tmp_path: Path) -> None:
     written = draw({"m": made()}, tmp_path)
     assert {path.stem for path in written if path.suffix == ".png"} == {"figure-5cd-chat", "chat-profile", "table-chat"}
@@ -45,6 +47,7 @@ def test_every_figure_is_drawn_with_its_data(tmp_path: Path) -> None:
     assert (tmp_path / "figure-5cd-chat-quoted.csv").read_text().count("\n") == 61
 
 
+@pytest.mark.slow
 def test_the_paper_alone_has_its_two_panels_and_no_profile(tmp_path: Path) -> None:
     stems = {path.stem for path in draw({"paper": made(measured=False)}, tmp_path) if path.suffix == ".png"}
     assert stems == {"figure-5cd-chat", "table-chat"}

@@ -201,6 +201,7 @@ def stops_at(call: int) -> object:
     return read
 
 
+@pytest.mark.slow
 def test_results_of_other_settings_are_not_mixed_and_more_sizes_pay_only_for_themselves(
     tmp_path: Path, server: FaultServer
 ) -> None:
@@ -214,6 +215,7 @@ def test_results_of_other_settings_are_not_mixed_and_more_sizes_pay_only_for_the
     assert len(server.asked) == 4
 
 
+@pytest.mark.slow
 def test_progress_counts_replies_from_those_that_are_there(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     opened = CHAT_MODEL.open("reference/perfect")
@@ -248,6 +250,7 @@ def test_the_paper_is_quoted_and_nothing_is_asked() -> None:
     assert len(results["cells"]) == 0
 
 
+@pytest.mark.slow
 def test_logs_of_several_models_make_one_table(tmp_path: Path) -> None:
     for name in ("perfect", "guess"):
         study("chat", f"reference/{name}", out=tmp_path / name, sizes=(16,), runs=(1, 2), examples=3)
@@ -275,6 +278,7 @@ def test_replies_that_cost_money_are_not_kept_in_memory_alone(monkeypatch: pytes
         study("chat", "openai/x")
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_directory_do_not_ask_twice(tmp_path: Path, server: FaultServer) -> None:
     from whatwhere.store.locks import hold
 

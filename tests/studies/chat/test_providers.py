@@ -83,6 +83,7 @@ def test_a_variable_is_used_by_its_value_and_kept_by_its_name(monkeypatch: pytes
     assert model.model_args == {"default_headers": {"X-Api-Key": "$SOME_NOISE"}}
 
 
+@pytest.mark.slow
 def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(WhatwhereError, match=r"openai/gpt-5\.4 cannot be asked: .*OPENAI_API_KEY"):

@@ -68,6 +68,7 @@ def test_longer_keys_are_struck_out_before_their_parts() -> None:
 
 
 @pytest.mark.usefixtures("tidy")
+@pytest.mark.slow
 def test_keys_in_the_arguments_of_logs_that_others_made_are_struck_out(tmp_path: Path) -> None:
     from inspect_ai import Task
     from inspect_ai import eval as evaluate

@@ -10,10 +10,12 @@ from whatwhere.studies.dynamics import DYNAMICS
 IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
 
 
+@pytest.mark.slow
 def test_in_the_papers_world_every_claim_holds(world: World) -> None:
     assert {one.verdict for one in world.judged().values()} == {"holds"}
 
 
+@pytest.mark.slow
 def test_hops_learned_at_once_or_out_of_order_are_no_gradient(world: World) -> None:
     world.dynamics["number"] = made_up("number", (500, 600, 600, 600))
     assert world.failing() == {"number-hops-in-order"}
@@ -22,6 +24,7 @@ def test_hops_learned_at_once_or_out_of_order_are_no_gradient(world: World) -> N
     assert world.failing() == {"number-hops-in-order"}
 
 
+@pytest.mark.slow
 def test_the_order_is_told_in_steps_with_its_inputs(world: World) -> None:
     one = world.judged()["number-hops-in-order"]
     assert one.why.startswith("0.9 is reached at steps 289, 389, 489 and 589 for 1, 2, 3 and 4 hops.")
@@ -30,6 +33,7 @@ def test_the_order_is_told_in_steps_with_its_inputs(world: World) -> None:
     assert one.interval[0] > 1.9
 
 
+@pytest.mark.slow
 def test_letters_one_after_another_are_not_together(world: World) -> None:
     world.dynamics["letter"] = made_up("letter", IN_ORDER)
     assert world.failing() == {"letter-hops-together"}
@@ -37,6 +41,7 @@ def test_letters_one_after_another_are_not_together(world: World) -> None:
     assert world.judged()["letter-hops-together"].why.endswith("leak-free data, not on the authors'.")
 
 
+@pytest.mark.slow
 def test_a_control_that_learns_at_once_explains_nothing(world: World) -> None:
     world.dynamics["letter-control"] = made_up("letter", TOGETHER)
     assert world.failing() == {"control-hops-in-order"}
@@ -44,6 +49,7 @@ def test_a_control_that_learns_at_once_explains_nothing(world: World) -> None:
     assert world.judged()["control-hops-in-order"].missing
 
 
+@pytest.mark.slow
 def test_the_test_split_decides_what_is_learned_where_it_was_measured(world: World) -> None:
     world.dynamics["letter"] = made_up("letter", TOGETHER, test=0.98)
     one = world.judged()["both-tasks-learned"]
@@ -51,6 +57,7 @@ def test_the_test_split_decides_what_is_learned_where_it_was_measured(world: Wor
     assert one.why == "The worst hop class of both models: letter task, 1 hop, on the test split."
 
 
+@pytest.mark.slow
 def test_a_model_that_never_learned_says_nothing_about_solutions(world: World) -> None:
     world.dynamics["letter"] = made_up("letter", (100, 100, 100, 10**9))
     judged = world.judged()
@@ -61,6 +68,7 @@ def test_a_model_that_never_learned_says_nothing_about_solutions(world: World) -
     assert judged["number-needs-both-kinds"].verdict == "holds"
 
 
+@pytest.mark.slow
 def test_impure_heads_that_nothing_needs_count_for_one_reading_only(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.3, 0.8) if layer > 6 and step else world_score("number", layer, step)
@@ -72,6 +80,7 @@ def test_impure_heads_that_nothing_needs_count_for_one_reading_only(world: World
     assert why.endswith("and 1 more (positional/symbolic). With tau 0.001, 0.01 and 0.1: 7, 7 and 7.")
 
 
+@pytest.mark.slow
 def test_without_positional_heads_there_is_no_staircase_and_one_kind_only(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.4, 0.6) if layer < 4 and step else world_score("number", layer, step)
@@ -84,6 +93,7 @@ def test_without_positional_heads_there_is_no_staircase_and_one_kind_only(world:
     assert "no head ever is, over all swaps" in world.judged()["positional-purity-steps"].why
 
 
+@pytest.mark.slow
 def test_without_symbolic_heads_none_is_early_enough(world: World) -> None:
     world.dynamics["number"] = made_up("number", IN_ORDER, lambda _, step: (0.98, 0.04) if step else (1.0, 1.0))
     one = world.judged()["symbolic-purity-early"]
@@ -95,6 +105,7 @@ def test_the_window_that_gets_most_attention_decides(world: World) -> None:
     assert world.failing() == {"pure-number-needed-within-window", "number-has-both-kinds-within-window"}
 
 
+@pytest.mark.slow
 def test_a_positional_head_in_the_letter_model_counts_against_it(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.98, 0.04) if layer == 3 and step else world_score("letter", layer, step)
@@ -103,6 +114,7 @@ def test_a_positional_head_in_the_letter_model_counts_against_it(world: World) -
     assert world.failing() == {"letter-needs-only-symbolic", "letter-suffices-with-symbolic"}
 
 
+@pytest.mark.slow
 def test_where_no_single_head_is_needed_the_fewest_that_suffice_speak(world: World) -> None:
     for task in ("number", "letter"):
         world.mechanism[task] = made_up_mechanism(task, (), "1.0 6.0", None)
@@ -118,6 +130,7 @@ def test_where_no_single_head_is_needed_the_fewest_that_suffice_speak(world: Wor
     )
 
 
+@pytest.mark.slow
 def test_purity_that_does_not_survive_a_smaller_tolerance(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.08, 0.92) if step >= 300 else world_score("letter", layer, step)
@@ -129,6 +142,7 @@ def test_purity_that_does_not_survive_a_smaller_tolerance(world: World) -> None:
     assert "no head of either model ends pure" in World(mixed).judged()["purity-same-at-smaller-gamma"].why
 
 
+@pytest.mark.slow
 def test_scores_below_one_together_break_the_exclusion_principle(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.3, 0.3) if step == 100 else world_score("letter", layer, step)
@@ -137,6 +151,7 @@ def test_scores_below_one_together_break_the_exclusion_principle(world: World) -
     assert world.failing() == {"exclusion-principle"}
 
 
+@pytest.mark.slow
 def test_high_scores_without_high_entropy_are_seen(world: World) -> None:
     def score(layer: int, step: int) -> tuple[float, float]:
         return (0.95, 0.95) if step == 100 else world_score("letter", layer, step)
@@ -149,6 +164,7 @@ def test_high_scores_without_high_entropy_are_seen(world: World) -> None:
     assert "no head has both scores high" in World(never).judged()["both-high-means-uniform"].why
 
 
+@pytest.mark.slow
 def test_scores_that_do_not_start_at_step_0_cannot_tell_how_they_start(world: World) -> None:
     world.dynamics["letter"] = made_up("letter", TOGETHER, steps=(100, 400, 500))
     one = world.judged()["scores-start-high"]

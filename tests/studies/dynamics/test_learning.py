@@ -32,6 +32,7 @@ def test_a_class_that_is_never_learned_has_no_crossing() -> None:
     assert math.isnan(crossing(STEPS, np.full(6, math.nan)))
 
 
+@pytest.mark.slow
 def test_the_ratio_of_steps_has_an_interval_from_the_inputs_of_each_accuracy() -> None:
     run = Training(made_up("number", (300, 400, 500, 600)))
     found = crossings(run)

@@ -8,6 +8,7 @@ from whatwhere.studies.measuring import draw
 
 
 @pytest.mark.parametrize(("task", "pictured"), [("number", True), ("letter", True), ("letter", False)])
+@pytest.mark.slow
 def test_figures_of_one_model_are_drawn_with_their_data(task: str, pictured: bool, made_up, tmp_path: Path) -> None:
     written = draw({task: made_up(task, pictured=pictured)}, tmp_path)
     pictures = [path for path in written if path.suffix != ".csv"]
@@ -16,6 +17,7 @@ def test_figures_of_one_model_are_drawn_with_their_data(task: str, pictured: boo
     assert {path.name for path in written} >= {"frequency-gating.csv", "figure-4-geometry-vectors.csv"}
 
 
+@pytest.mark.slow
 def test_the_table_of_angles_shows_models_of_different_depth(made_up, tmp_path: Path) -> None:
     results = {"number": made_up("number"), "letter $2": made_up("letter", [3.0, 4.0])}
     written = draw(results, tmp_path, kind="models")

@@ -45,6 +45,7 @@ def test_the_tables_are_what_the_trace_gives(task: Task, tiny) -> None:
     assert results.claims.verdict.unique().tolist() == ["not tested"]  # a random model has learned nothing
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on_with_the_closing_that_is_missing(
     tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_windows_of_a_text_are_its_quarters(tiny: RotaryModel, text: str):
     assert sum(row.attention for row in found) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_swapped_tokens_are_scored_by_running_the_model_again(own: GPTJ):
     found = heads(own, inputs=6, level="tokens", only="1")
     assert own.task is not None

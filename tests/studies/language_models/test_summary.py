@@ -70,6 +70,7 @@ def test_many_heads_are_summed_up_in_80_columns(half_turning: RotaryModel, text:
     assert all(len(line) <= 80 for line in many.splitlines() if "." in line[:5])
 
 
+@pytest.mark.slow
 def test_the_command_shows_every_head_of_a_small_model_in_80_columns(own: GPTJ, tmp_path: Path):
     save_model(tmp_path / "model.safetensors", own)
     result = command(
@@ -86,6 +87,7 @@ def test_the_command_shows_every_head_of_a_small_model_in_80_columns(own: GPTJ, 
     assert (tmp_path / "heads" / "figures" / "head-map.png").is_file()
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_text_from_standard_input(
     half_turning: RotaryModel, word_tokenizer: Any, tmp_path: Path, text: str
 ):
@@ -106,6 +108,7 @@ def test_a_sweep_counts_pure_heads():
 
 
 @pytest.mark.parametrize(("layers", "planes"), [(1, 4), (6, 4), (60, 32), (2, 0)])
+@pytest.mark.slow
 def test_figures_draw_few_and_many_heads_and_undefined_ones(layers: int, planes: int):
     results = {"made-up": made_up(layers, planes=planes)}
     with style():

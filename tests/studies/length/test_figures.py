@@ -11,6 +11,7 @@ BROKEN = {17: 1.0, 65: 0.3}
 
 
 @pytest.mark.parametrize("working", [True, False])
+@pytest.mark.slow
 def test_figures_of_one_model_are_drawn_with_their_data(made_up, working: bool, tmp_path: Path) -> None:
     results = made_up("number", BROKEN, working=working, variation="no rotation" if working else "")
     written = draw({"number": results}, tmp_path)
@@ -21,6 +22,7 @@ def test_figures_of_one_model_are_drawn_with_their_data(made_up, working: bool, 
     assert all(path.stat().st_size > 5000 for path in written if path.suffix != ".csv")
 
 
+@pytest.mark.slow
 def test_models_of_both_tasks_and_several_of_one_are_compared_in_one_figure(made_up, tmp_path: Path) -> None:
     number, letter = made_up("number", BROKEN), made_up("letter", {17: 1.0, 850: 0.95})
     for results in ({"number": number, "letter": letter}, {"runs/a": number, "runs/b": number}):

@@ -56,6 +56,7 @@ def test_shares_are_those_of_each_class_and_their_mean() -> None:
 
 
 @pytest.mark.parametrize("task", [NumberTask(), LetterTask(), LetterTask(generator="decoy")])
+@pytest.mark.slow
 def test_lengths_are_measured_once_and_an_interrupted_run_goes_on(
     task: Task, tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

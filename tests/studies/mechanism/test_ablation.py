@@ -69,6 +69,7 @@ def by_hand(model: GPTJ, means_of: np.ndarray, tokens: np.ndarray, heads: list[t
 SETS = [[], [(1, 1)], [(2, 0), (2, 1)], [(0, 0), (1, 0), (1, 1)], [(1, 0), (1, 1), (2, 0), (2, 1)], ALL]
 
 
+@pytest.mark.slow
 def test_each_set_of_heads_is_replaced_by_its_means_over_inputs(model: GPTJ, batch: Batch) -> None:
     ablation = MeanAblation(model, batch.tokens)
     logits = ablation.logits(batch.tokens, SETS)
@@ -76,6 +77,7 @@ def test_each_set_of_heads_is_replaced_by_its_means_over_inputs(model: GPTJ, bat
         assert found == pytest.approx(by_hand(model, batch.tokens, batch.tokens, heads).numpy(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_heads_are_ablated_on_top_of_others_as_if_at_once(model: GPTJ, batch: Batch) -> None:
     batch = batch[:40]
     ablation = MeanAblation(model, batch.tokens)
@@ -98,6 +100,7 @@ def test_the_general_intervention_says_the_same(model: GPTJ, batch: Batch) -> No
     )
 
 
+@pytest.mark.slow
 def test_rows_are_accuracies_before_and_after_on_the_same_inputs(model: GPTJ, batch: Batch) -> None:
     ablation = MeanAblation(model, batch.tokens)
     singles = ablate_heads(ablation, batch)

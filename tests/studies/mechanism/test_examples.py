@@ -30,6 +30,7 @@ def measured(model: GPTJ, settings: MechanismSettings) -> Results:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=["number", "paper", "decoy"])
+@pytest.mark.slow
 def test_examples_hold_what_the_model_did(task: Task, guesser_of: Callable[[Task], GPTJ]) -> None:
     model = guesser_of(task)
     results = measured(model, MechanismSettings(examples=2, seed=3))

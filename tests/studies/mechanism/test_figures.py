@@ -20,6 +20,7 @@ def test_figures_are_drawn_from_tables_alone_and_are_the_same_each_time(found: R
         assert one.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.slow
 def test_figure_1_shows_the_input_of_each_model(found: Results, guesser: GPTJ, tmp_path: Path) -> None:
     other = study("mechanism", guesser, inputs=40, examples=0, input="b a 2")
     files = draw({"coin": found, "own": other}, tmp_path, kind="models")

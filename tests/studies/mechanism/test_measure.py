@@ -19,6 +19,7 @@ from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.task import Task
 
 
+@pytest.mark.slow
 def test_every_table_is_measured(found: Results, guesser: GPTJ) -> None:
     assert list(found) == list(MECHANISM.tables)
     task = guesser.task
@@ -31,6 +32,7 @@ def test_every_table_is_measured(found: Results, guesser: GPTJ) -> None:
     assert set(found["examples"]["example"]) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_an_interrupted_measurement_goes_on_where_it_stopped(tmp_path: Path, guesser: GPTJ, found: Results) -> None:
     told: list[str] = []
     tables: list[set[str]] = []

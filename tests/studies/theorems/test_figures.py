@@ -3,12 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from whatwhere.studies.measuring import draw, study
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import style
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_with_its_axes_named(whole: Results) -> None:
     with style():
         figures = whole.figures()

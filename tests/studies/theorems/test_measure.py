@@ -29,6 +29,7 @@ LARGE = ("number_task", "letter_task")
 
 
 @pytest.mark.parametrize("name", measure.CHECKS)
+@pytest.mark.slow
 def test_every_check_passes_on_few_inputs(name: str) -> None:
     check = measure.CHECKS[name](100)
     assert check.passed, f"{check.claim}: {check.errors} of {check.inputs}"
@@ -42,6 +43,7 @@ def test_iterated_heads_solve_the_whole_test_split_of_their_task(name: str) -> N
     assert (check.inputs, check.errors) == (45_600, 0)
 
 
+@pytest.mark.slow
 def test_the_curves_are_those_of_the_paper_and_the_exact_ones(whole: Results) -> None:
     rows = {(row.head, row.theta, row.n): row for row in whole.rows("discrepancy", Discrepancy)}
     printed = {2: (0.3033, 0.3521, 0.2891), 8: (0.3033, 0.3084, 0.2778), 9: (0.2437, 0.2437, 0.2759)}

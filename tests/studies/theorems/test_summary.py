@@ -21,6 +21,7 @@ def test_checks_and_tables_are_told(whole: Results) -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_is_seen(whole: Results) -> None:
     failing = Results(THEOREMS, whole.settings, "theory")
     for name, kind in THEOREMS.tables.items():

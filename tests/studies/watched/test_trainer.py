@@ -52,6 +52,7 @@ def make(tmp_path: Path, steps: int = 6) -> tuple[Trainer, Reporter]:
     return Trainer(model=model, args=arguments, train_dataset=data, callbacks=[reporter]), reporter
 
 
+@pytest.mark.slow
 def test_scores_are_kept_and_logged_and_the_loss_still_is(tmp_path: Path) -> None:
     trainer, reporter = make(tmp_path)
     trainer.add_callback(HeadWatchCallback(trainer, HELD_OUT, tmp_path / "run", every=3, budget=None))
