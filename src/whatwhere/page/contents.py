@@ -54,7 +54,8 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
     for place, results in found.items():
         name = place.model or _model_name(place.path, results)
         for one in results:
-            about = NO_MODEL if one.study.subject.argument is None else name
+            of_none = one.study.subject.argument is None or (whole and place.model is None)
+            about = NO_MODEL if of_none else name
             tables.setdefault(about, {})[one.study.name] = _content(one)
         if place.model or name in tables:
             models[name] = _model(place, results, [other for other in places if other.model == place.model])
