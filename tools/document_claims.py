@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.judging import all_claims, escaped
 
 PAGE = """# The claims
 
-Each statement of the paper that can be tested, in its order. `whatwhere reproduce` and `whatwhere report DIR` judge
-them from the results on disk and write `DIR/claims.json`, `claims.csv` and `claims.md`: *holds*, *fails*, or *not
-tested* and why.
+`whatwhere reproduce` and `whatwhere report DIR` judge every claim from the results on disk and write
+`DIR/claims.json`, `claims.csv` and `claims.md`.
 
-Thresholds follow from the paper's words and not from our results; where the paper gives no number, the threshold says
-how its words were read. A statement that fails here is left as the paper makes it. Where another reading differs,
-within a window or as corrected by an [erratum](errata.md), it is a claim of its own. The measured value decides, and
-its 95 % interval over inputs tells how sure that is. With several seeds (`--seeds`) the verdict is that of more than
-half of them. Statements about solutions are asked only of models that have learned their task (0.9 on every hop class).
+A claim is a record of `claims.toml` in the folder of its study: the statement in our words, where the paper makes it,
+how it is measured, the threshold, how the paper's words became that threshold, and the day on which it was fixed. What
+was changed after a first judgement stands there too. Each judgement keeps the checksum of the record. A report names
+every claim whose record was changed after a judgement in the same directory.
+
+The verdicts:
+
+{verdicts}
+
+With one seed the 95 % interval over inputs decides; with several seeds (`--seeds`) the spread over seeds does.
+Statements about solutions are asked only of models that have learned their task (0.9 on every hop class). Statements
+about trained models are asked of the control too, the letter model on leak-free data, if it is there. Where the
+verdicts differ, the claim depends on the data.
 
 `whatwhere reproduce` ends with an error when a claim that held before no longer does. What held is recorded by preset;
 record it anew, from one or more reproductions that are right, with
-`python tools/record_claims.py PRESET DIR [DIR ...]`. Only claims that hold with all of their seeds are kept.
+`python tools/record_claims.py PRESET DIR [DIR ...]`. Only claims that hold are kept.
 
 This page is generated: `python tools/document_claims.py > docs/claims.md`.
+"""
+HEAD = """
+## {kind}
 
 | claim | in our words | in the paper | how it is measured | threshold | the paper's number |
 |---|---|---|---|---|---|
@@ -29,11 +40,16 @@ This page is generated: `python tools/document_claims.py > docs/claims.md`.
 
 def claims_page() -> str:
     """The whole page."""
-    rows = [
-        (f"`{c.id}`", *map(escaped, (c.text, c.paper, c.measured_how, c.threshold, c.paper_value or "")))
-        for c in all_claims()
-    ]  # fmt: skip
-    return PAGE + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    page = PAGE.format(verdicts="\n".join(f"- *{name}*: {meaning}." for name, meaning in VERDICTS.items()))
+    for kind, title in KINDS.items():
+        page += HEAD.format(kind=title)
+        for claim in all_claims():
+            if claim.kind == kind:
+                paper = claim.paper + f". Ill-posed: {claim.ill_posed}" * bool(claim.ill_posed)
+                how = claim.measured + f" Restated {claim.restated}" * bool(claim.restated)
+                cells = map(escaped, (claim.text, paper, how, claim.asked(), claim.paper_value))
+                page += f"| `{claim.id}` | {' | '.join(cells)} |\n"
+    return page
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Records which claims hold: ``python tools/record_claims.py PRESET DIR [DIR ...]``.
 
-Only claims that hold with every seed of every one of the reproductions are recorded: what some seeds or machines do not
-show must not count as a regression on another.
+Only claims that hold in every one of the reproductions are recorded: what some seeds or machines do not show must not
+count as a regression on another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whatwhere.work.reporting import judge_directory
 
 
 def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELINE) -> list[str]:
-    """Records the claims that hold with every seed of some reproductions; other presets keep their records.
+    """Records the claims that hold in each of some reproductions; other presets keep their records.
 
     Raises:
         WhatwhereError: there is no such preset, or no reproduction.
@@ -27,7 +27,7 @@ def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELIN
         raise WhatwhereError(f"expected a preset of {', '.join(PRESETS)}, got {preset!r}.")
     if not judged:
         raise WhatwhereError("expected at least one reproduction to record, got none.")
-    everywhere = [{one.claim.id for one in claims if one.with_every_seed} for claims in judged]
+    everywhere = [{one.claim.id for one in claims if one.verdict == "holds"} for claims in judged]
     held = [one.claim.id for one in judged[0] if all(one.claim.id in ids for ids in everywhere)]
     known = read_json(path, "the recorded baseline of the claims") if path.is_file() else {}
     write_json(path, {**{name: known[name] for name in PRESETS if name in known}, preset: held})

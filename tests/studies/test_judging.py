@@ -10,15 +10,18 @@ import pytest
 
 from record_claims import record
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.claim import Claim, Finding, Judged, listed, sureness
+from whatwhere.studies import study_named
+from whatwhere.studies.claim import Claim, Finding, Judged, Kind, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.judging import all_claims, escaped, judge, markdown, write_claims
+from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, write_claims
+from whatwhere.studies.results import Results
 from whatwhere.work.baseline import regressions
 
 
-def claim(measure: Callable[[Evidence], Finding], *, trained: bool = True) -> Claim:
+def claim(measure: Callable[[Evidence], Finding], *, kind: Kind = "trained", **more: str) -> Claim:
+    words = {"threshold": "above 0.5"} | more
     return Claim(
-        "sky-is-blue", "The sky | is blue", "It is.", "Section 1", "by looking", "0.5", measure, trained=trained
+        "sky-is-blue", kind, "The sky | is blue", "It is.", "Section 1", "by looking", measure=measure, **words
     )
 
 
@@ -32,40 +35,102 @@ def seeds(*values: float) -> tuple[list[Evidence], Callable[[Evidence], Finding]
     known = dict(zip(map(id, evidence), values, strict=True))
 
     def measure(one: Evidence) -> Finding:
-        value = known[id(one)]
+        value = known.get(id(one), math.nan)
         if math.isnan(value):
             one.results("length", "letter")
-        return Finding(value > 0.5, value, "Measured.", (value - 0.1, value + 0.1), 40)
+        return Finding(value, "Measured.", (value - 0.1, value + 0.1), 40)
 
     return evidence, measure
 
 
 @pytest.mark.parametrize(
-    ("values", "verdict", "every"),
+    ("values", "verdict"),
     [
-        ((0.9,), "holds", True), ((0.1,), "fails", False), ((0.9, 0.8, 0.2), "holds", False),
-        ((0.9, 0.2), "fails", False), ((0.9, 0.8), "holds", True), ((math.nan, 0.9), "holds", True),
-        ((math.nan,), "not tested", False),
+        ((0.9,), "holds"), ((0.1,), "fails"), ((0.55,), "open"), ((0.45,), "open"), ((0.9, 0.55), "holds"),
+        ((0.9, 0.8, 0.2), "depends"), ((0.9, 0.2), "depends"), ((0.1, 0.45), "fails"), ((math.nan, 0.9), "holds"),
+        ((math.nan,), "not tested"),
     ],
 )  # fmt: skip
-def test_more_than_half_of_the_seeds_decide(values: tuple[float, ...], verdict: str, every: bool):
+def test_the_interval_of_one_seed_decides_and_the_spread_of_several(values: tuple[float, ...], verdict: str):
     evidence, measure = seeds(*values)
     (one,) = judge(evidence, [claim(measure)])
-    assert (one.verdict, one.with_every_seed) == (verdict, every)
+    assert one.verdict == verdict
+    assert one.depends_on == (("seed",) if verdict == "depends" else ())
     assert one.seeds == tuple(value for value in values if not math.isnan(value))
     assert one.missing == (verdict == "not tested")
 
 
-def test_the_spread_over_seeds_is_told():
+def test_why_says_what_the_verdict_rests_on():
     evidence, measure = seeds(0.9, 0.8, 0.2)
     (one,) = judge(evidence, [claim(measure)])
-    assert one.why == "Measured. It holds with 2 of 3 seeds: 0.2 to 0.9."
+    assert one.why == "Measured. It holds with 2 of 3 seeds: 0.2 to 0.9. It depends on seed."
+    (one,) = judge(seeds(0.45)[0], [claim(lambda _: Finding(0.45, "Measured.", (0.4, 0.6)))])
+    assert one.why == "Measured. The interval of this one seed reaches across 0.5."
 
 
-def test_claims_that_are_not_about_trained_models_are_asked_once():
-    evidence, measure = seeds(0.9, 0.2, 0.2)
-    (one,) = judge(evidence, [claim(measure, trained=False)])
-    assert (one.verdict, one.seeds) == ("holds", ())
+@pytest.mark.parametrize(
+    ("threshold", "value", "met"),
+    [
+        ("above 1", 1, False), ("at least 1", 1, True), ("below 1", 1, False), ("at most 1", 1, True),
+        ("at most 1", math.inf, False), ("at least 1", math.nan, False), ("at most 1", math.nan, False),
+    ],
+)  # fmt: skip
+def test_thresholds_are_tests_with_a_number(threshold: str, value: float, met: bool):
+    assert claim(lambda _: Finding(0, ""), threshold=threshold).met(value) is met
+
+
+@pytest.mark.parametrize("threshold", ["", "0.9", "at least", "at least much", "about 0.9"])
+def test_a_threshold_that_cannot_be_decided_is_refused(threshold: str):
+    with pytest.raises(WhatwhereError, match=r"expected a threshold such as 'at least 0.9'"):
+        claim(lambda _: Finding(0, ""), threshold=threshold)
+
+
+def test_what_the_value_does_not_express_can_fail_a_claim():
+    evidence, _ = seeds(0.9)
+    (one,) = judge(
+        evidence, [claim(lambda _: Finding(0.9, "", (0.4, 1), rest_holds=False, elsewhere={"tau": {"1": 1}}))]
+    )
+    assert (one.verdict, one.depends_on) == ("fails", ())
+
+
+def test_a_verdict_that_another_temperature_would_change_depends_on_it():
+    evidence, _ = seeds(0.9)
+    (one,) = judge(evidence, [claim(lambda _: Finding(0.9, "Measured.", elsewhere={"tau": {"0.01": 0.8, "0.1": 0.4}}))])
+    assert (one.verdict, one.depends_on) == ("depends", ("tau",))
+    assert one.why == (
+        "Measured. With tau 0.01 and 0.1: 0.8 and 0.4. It depends on tau; as the paper has it, it holds."
+    )
+    (one,) = judge(evidence, [claim(lambda _: Finding(0.9, "", elsewhere={"tau": {"0.01": 0.8}}))])
+    assert one.verdict == "holds"
+
+
+def control_world(on_control: float) -> Evidence:
+    """Evidence in which a study says 0.9 of the letter model, and another number of the control."""
+    known = {"letter": 0.9, "letter-control": on_control, "number": 0.9}
+    return Evidence(lambda _, model: Results(study_named("length"), None, "", inputs={"value": known[str(model)]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "on_control", "verdict"),
+    [
+        ("trained", "letter", 0.1, "depends"), ("trained", "letter", 0.7, "holds"),
+        ("trained", "number", 0.1, "holds"), ("reading", "letter", 0.1, "holds"),
+    ],
+)  # fmt: skip
+def test_the_control_shows_what_depends_on_the_data(kind: Kind, model: str, on_control: float, verdict: str):
+    def measure(one: Evidence) -> Finding:
+        return Finding(one.results("length", model).inputs["value"], "Measured.")
+
+    (one,) = judge([control_world(on_control)], [claim(measure, kind=kind)])
+    assert (one.verdict, one.depends_on) == (verdict, ("data",) if verdict == "depends" else ())
+    assert ("On leak-free letter data" in one.why) == ((kind, model) == ("trained", "letter"))
+
+
+def test_an_ill_posed_statement_has_no_verdict_and_says_what_it_lacks():
+    evidence, measure = seeds(0.9)
+    (one,) = judge(evidence, [claim(measure, ill_posed="It has no definition.")])
+    assert (one.verdict, one.value) == ("ill-posed", 0.9)
+    assert one.why == "It has no definition. Measured."
 
 
 def test_without_results_every_claim_says_what_is_missing(tmp_path: Path):
@@ -78,7 +143,7 @@ def test_ids_are_unique_and_every_field_says_something():
     claims = all_claims()
     assert len({one.id for one in claims}) == len({one.title for one in claims}) == len(claims) >= 50
     for one in claims:
-        assert all((one.text, one.paper, one.measured_how, one.threshold)), one.id
+        assert all((one.text, one.paper, one.measured, one.threshold, one.fixed, one.checksum)), one.id
         assert one.id == one.id.lower().replace(" ", "-")
 
 
@@ -91,17 +156,67 @@ def test_what_is_written_down_can_be_read_by_people_and_programs(tmp_path: Path)
     row = pd.read_csv(tmp_path / "claims.csv").iloc[0]
     assert (row["id"], row["low"], row["inputs"]) == ("sky-is-blue", pytest.approx(0.8), 40)
     assert "The sky \\| is blue" in (tmp_path / "claims.md").read_text()
-    assert "1 holds, 0 fails, 0 not tested" in markdown(judged)
+    assert "## Trained models: 1 holds" in markdown(judged)
+    assert counts(judged) == {"trained": "1 holds"}
+
+
+def test_a_threshold_that_was_changed_after_a_judgement_is_named(tmp_path: Path):
+    evidence, measure = seeds(0.9)
+    write_claims(tmp_path, judge(evidence, [claim(measure, checksum="a")]))
+    write_claims(tmp_path, judge(evidence, [claim(measure, checksum="a")]))
+    assert json.loads((tmp_path / "claims.json").read_text())["changes"] == []
+    write_claims(tmp_path, judge(evidence, [claim(measure, checksum="b", threshold="above 0.95")]))
+    path = write_claims(tmp_path, judge(evidence, [claim(measure, checksum="b", threshold="above 0.95")]))
+    change = {"id": "sky-is-blue", "verdict": "holds", "was": "above 0.5", "is": "above 0.95"}
+    assert json.loads(path.read_text())["changes"] == [change]
+    assert "sky-is-blue: was judged holds with the threshold above 0.5; now it is above 0.95." in (
+        path.with_suffix(".md").read_text()
+    )
+
+
+@pytest.mark.parametrize("earlier", ["", "{}", '{"claims": 3}', '{"claims": [{"id": "sky-is-blue"}]}', "[[["])
+def test_an_earlier_judgement_that_cannot_be_read_is_replaced(tmp_path: Path, earlier: str):
+    (tmp_path / "claims.json").write_text(earlier)
+    evidence, measure = seeds(0.9)
+    path = write_claims(tmp_path, judge(evidence, [claim(measure)]))
+    assert json.loads(path.read_text())["changes"] == []
+
+
+RECORD = """
+[sky-is-blue]
+kind = "reading"
+title = "The sky is blue"
+text = "It is."
+paper = "nowhere"
+measured = "by looking"
+measure = "look"
+arguments = { place = "up" }
+threshold = "at least 1"
+"""
+
+
+def test_claims_are_read_with_their_function_and_a_checksum(tmp_path: Path):
+    path = tmp_path / "claims.toml"
+    path.write_text(RECORD)
+    functions = {"look": lambda evidence, place: Finding(1, f"{evidence} {place}")}
+    (one,) = read_claims(path, functions)
+    assert one.measure("look").why == "look up"
+    path.write_text(RECORD.replace("at least 1", "at least 2"))
+    (other,) = read_claims(path, functions)
+    assert len({one.checksum, other.checksum, ""}) == 3
+    with pytest.raises(WhatwhereError, match="expected the name of a function as measure, got none"):
+        read_claims(path, {})
+    path.write_text(RECORD + 'colour = "blue"')
+    with pytest.raises(WhatwhereError, match="got 'colour'"):
+        read_claims(path, functions)
 
 
 def test_names_from_data_bring_no_markup_into_a_table():
     assert escaped("a|b\n<script> `x` *y*") == "a\\|b &lt;script&gt; \\`x\\` \\*y\\*"
 
 
-def test_words_for_lists_and_for_intervals_that_reach_across():
+def test_words_for_lists():
     assert [listed(names) for names in ([], [1], [1, 2], [1, 2, 3])] == ["none", "1", "1 and 2", "1, 2 and 3"]
-    assert "reaches across 0.5" in sureness((0.4, 0.6), 0.5)
-    assert sureness((0.6, 0.7), 0.5) == ""
 
 
 def test_what_held_before_and_no_longer_does_is_named(tmp_path: Path):

@@ -29,7 +29,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='ran'\"><b>"
 STEPS = tuple(range(0, 1300, 40))
 LAYERS = 12
 CLAIM = {
-    "id": "hostile", "title": f"A title {HOSTILE}", "text": HOSTILE, "paper": "Section 3.1", "measured_how": "by eye",
+    "id": "hostile", "title": f"A title {HOSTILE}", "text": HOSTILE, "paper": "Section 3.1", "measured": "by eye",
     "threshold": "none", "value": 0.25, "interval": [0.2, 0.3], "inputs": 1200, "verdict": "fails", "why": HOSTILE,
     "seeds": [0.25, 0.5], "paper_value": "about 1",
 }  # fmt: skip

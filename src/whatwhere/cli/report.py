@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from whatwhere.studies.claim import Judged
 
-_STYLES = {"holds": "green", "fails": "red", "not tested": "dim"}
+_STYLES = {"holds": "green", "fails": "red", "depends": "yellow", "open": "yellow"}
 
 
 def register(app: typer.Typer) -> None:
@@ -62,18 +61,23 @@ def report(
 
 
 def print_claims(judged: Sequence[Judged]) -> None:
-    """The verdicts, a line each."""
+    """The verdicts by kind of claim, a line each."""
     if not judged:
         return
-    table = console.table("verdict", "value", "claim", left=("verdict", "claim"))
-    table.columns[-1].no_wrap = False
-    for one in judged:
-        value = "" if one.value != one.value else f"{one.value:.3g} "
-        table.add_row(f"[{_STYLES[one.verdict]}]{one.verdict}[/] ", value, escape(one.claim.title))
-    console.out.print()
-    console.out.print(table)
-    counts = Counter(one.verdict for one in judged)
+    from whatwhere.studies.claim import KINDS
+    from whatwhere.studies.judging import counts
+
+    for kind, counted in counts(judged).items():
+        table = console.table("verdict", "value", "claim", left=("verdict", "claim"))
+        table.columns[-1].no_wrap = False
+        for one in judged:
+            if one.claim.kind == kind:
+                value = "" if one.value != one.value else f"{one.value:.3g} "
+                verdict = f"[{_STYLES.get(one.verdict, 'dim')}]{one.verdict}[/] "
+                table.add_row(verdict, value, escape(one.claim.title))
+        console.out.print()
+        console.out.print(f"[bold]{KINDS[kind]}[/]: {counted}")
+        console.out.print(table)
     console.remark(
-        f"{counts['holds']} hold, {counts['fails']} fail, {counts['not tested']} were not tested. Why, how each is "
-        "measured, with its threshold, interval and inputs: claims.md, claims.csv, or the page."
+        "Why, how each is measured, with its threshold, interval and inputs: claims.md, claims.csv, or the page."
     )

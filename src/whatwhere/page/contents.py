@@ -16,6 +16,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import plain, read_json
 from whatwhere.store.files import read_bytes
 from whatwhere.studies import STUDIES, study_named
+from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.result_places import Place, is_reproduction, places_in
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import resolve
@@ -68,7 +69,7 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
         "paper": None if only is None else only.paper,
         "models": models,
         "results": tables,
-        "claims": _claims(claims) if claims.is_file() else None,
+        **(_claims(claims) if claims.is_file() else {"claims": None}),
         "timing": _timing(timing) if timing.is_file() else None,
         "missing": _missing(directory, found, whole=whole),
     }
@@ -155,10 +156,13 @@ def _timing(path: Path) -> dict[str, list[Any]]:
         raise WhatwhereError(f"{path} is damaged: {error!s:.200}. Remove it and run the reproduction again.") from error
 
 
-def _claims(path: Path) -> list[dict[str, Any]]:
-    claims = read_json(path, "the claims").get("claims")
-    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
-        raise WhatwhereError(
-            f"{path}: expected a list 'claims' of objects, got something else; run whatwhere report again."
-        )
-    return claims
+def _claims(path: Path) -> dict[str, Any]:
+    """The verdicts, the kinds they are counted by, and what was changed after a judgement."""
+    content = read_json(path, "the claims")
+    found = {"claims": content.get("claims"), "changes": content.get("changes", [])}
+    for name, entries in found.items():
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise WhatwhereError(
+                f"{path}: expected a list {name!r} of objects, got something else; run whatwhere report again."
+            )
+    return found | {"claim_kinds": KINDS, "verdicts": VERDICTS}

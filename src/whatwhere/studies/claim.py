@@ -1,39 +1,64 @@
-"""What a claim is: a statement of the paper in our words, how it is measured, and what came of it.
+"""What a claim is: a statement, how it is measured, its threshold, and what came of it.
 
-Thresholds follow from the paper's words and were fixed before looking at results; where the paper gives no number, the
-text of the threshold says how it was read. A claim that the paper makes and that fails here stays as it is; where
-another reading differs (within a window, on corrected inputs), that is a claim of its own.
+The words of a claim and its threshold are a record of ``claims.toml`` in the folder of its study; ``claims.py`` beside
+it holds the functions that measure. The checksum of the record goes into every judgement, so that a report shows it
+when a threshold was changed after one. Thresholds follow from the paper's words; where the paper gives no number,
+``reading`` says how its words were read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from whatwhere.studies.evidence import Evidence
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import parse, plain
+from whatwhere.store.files import read_text
+from whatwhere.store.manifest import fingerprint
 
-Verdict = Literal["holds", "fails", "not tested"]
-HOLDS: Verdict = "holds"
-FAILS: Verdict = "fails"
-NOT_TESTED: Verdict = "not tested"
+Kind = Literal["theorem", "trained", "chat", "reading"]
+KINDS: dict[Kind, str] = {
+    "theorem": "Theorems and identities",
+    "trained": "Trained models",
+    "chat": "Chat models",
+    "reading": "Our own readings",
+}
+"""Kinds of claims; they are counted apart."""
+Verdict = Literal["holds", "fails", "depends", "open", "ill-posed", "not tested"]
+VERDICTS: dict[Verdict, str] = {
+    "holds": "the value meets the threshold, with its whole interval or with every seed",
+    "fails": "it does not, with its whole interval or with any seed",
+    "depends": "it does under some conditions that the paper leaves open, and not under others",
+    "open": "one seed, and its interval reaches across the threshold",
+    "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
+    "not tested": "the results are not there, or do not allow the question",
+}
+_TESTS: dict[str, Callable[[float, float], bool]] = {
+    "above": lambda value, limit: value > limit,
+    "at least": lambda value, limit: value >= limit,
+    "below": lambda value, limit: value < limit,
+    "at most": lambda value, limit: value <= limit,
+}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured, and whether it meets the threshold.
+    """What was measured. The threshold of the claim decides what it means."""
 
-    The value itself decides. Its interval tells how sure that is, and ``why`` says so where it reaches across.
-    """
-
-    holds: bool
     value: float
     why: str
     interval: tuple[float, float] | None = None
     """95 %, over the inputs."""
     inputs: int | None = None
+    rest_holds: bool = True
+    """Whether the part of the statement holds that the value does not express, such as an order."""
+    elsewhere: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The value under conditions that the statement leaves open: ``{"tau": {"0.01": 0.8}}``."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +66,81 @@ class Claim:
     """One testable statement."""
 
     id: str
+    kind: Kind
     title: str
     text: str
     """In our words."""
     paper: str
     """Where the paper makes it."""
-    measured_how: str
+    measured: str
+    """How it is measured, and what the value is."""
     threshold: str
-    measure: Callable[[Evidence], Finding]
-    """Reads the results of one reproduction.
+    """``at least 0.9``: the test and its number."""
+    measure: Callable[[Any], Finding]
+    """Reads the evidence of one reproduction (:class:`whatwhere.studies.evidence.Evidence`).
 
     Raises ``NotTested`` if they are not there or do not allow the question, ``WhatwhereError`` if they are damaged.
     """
-    paper_value: str | None = None
+    fixed: str = ""
+    """The day on which statement and threshold were fixed."""
+    reading: str = ""
+    """How the paper's words became this threshold."""
+    paper_value: str = ""
     """What the paper reports, where it does."""
-    trained: bool = True
-    """Whether it is about trained models, so that it can be asked of every seed."""
+    restated: str = ""
+    """What was changed after a first judgement, and why."""
+    ill_posed: str = ""
+    """What the statement lacks, if it cannot be decided."""
+    checksum: str = ""
+    """Of its record in ``claims.toml``."""
+
+    def __post_init__(self) -> None:
+        self._test()
+
+    def _test(self) -> tuple[Callable[[float, float], bool], float]:
+        name, _, limit = self.threshold.rpartition(" ")
+        try:
+            return _TESTS[name], float(limit)
+        except (KeyError, ValueError):
+            raise WhatwhereError(
+                f"claim {self.id!r}: expected a threshold such as 'at least 0.9' ({', '.join(_TESTS)}), "
+                f"got {self.threshold!r}."
+            ) from None
+
+    def met(self, value: float) -> bool:
+        """Whether a value meets the threshold; an undefined one does not."""
+        test, limit = self._test()
+        return test(value, limit)
+
+    def asked(self) -> str:
+        """The threshold and how the paper's words were read, for people."""
+        return ": ".join(filter(None, (self.threshold, self.reading)))
+
+
+def read_claims(path: Path, functions: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """The claims of a study.
+
+    Args:
+        path: ``claims.toml``: a table for each claim, named by its ID. ``measure`` names a function, and ``arguments``
+            is what it gets besides the evidence.
+        functions: by name.
+
+    Raises:
+        WhatwhereError: a field is missing, unknown or of another type, or there is no such function.
+    """
+    claims = []
+    for name, content in tomllib.loads(read_text(path, "the claims")).items():
+        record = dict(content)
+        measure, arguments = functions.get(record.pop("measure", "")), record.pop("arguments", {})
+        if measure is None:
+            raise WhatwhereError(f"claim {name!r} in {path}: expected the name of a function as measure, got none.")
+        claims.append(
+            parse(
+                Claim, record, f"claim {name!r} in {path}",
+                id=name, measure=partial(measure, **arguments), checksum=fingerprint(content),
+            )
+        )  # fmt: skip
+    return tuple(claims)
 
 
 @dataclass(frozen=True)
@@ -71,50 +155,38 @@ class Judged:
     inputs: int | None = None
     seeds: tuple[float, ...] = ()
     """The value with each seed on which it could be measured."""
-    with_every_seed: bool = False
-    """Whether it holds with each of them, and not just with more than half."""
+    depends_on: tuple[str, ...] = ()
+    """What the verdict depends on: seed, tau, data."""
     missing: bool = False
     """Whether it was not tested for want of results."""
 
     def to_dict(self) -> dict[str, Any]:
         """What ``claims.json`` holds; undefined and infinite numbers are null, as JSON has none."""
-        claim = self.claim
-        return {
-            "id": claim.id,
-            "title": claim.title,
-            "text": claim.text,
-            "paper": claim.paper,
-            "measured_how": claim.measured_how,
-            "threshold": claim.threshold,
-            "value": finite(self.value),
-            "interval": None if self.interval is None else [finite(end) for end in self.interval],
-            "inputs": self.inputs,
-            "verdict": self.verdict,
-            "why": self.why,
-            "seeds": [finite(value) for value in self.seeds],
-            "paper_value": claim.paper_value,
+        found = {name: getattr(self, name) for name in ("verdict", "why", "inputs", "depends_on")}
+        said = {name: text for name, text in vars(self.claim).items() if name != "measure"}
+        numbers = {
+            "value": _finite(self.value),
+            "interval": None if self.interval is None else [_finite(end) for end in self.interval],
+            "seeds": [_finite(value) for value in self.seeds],
         }
+        return plain(said | found | numbers)
 
     def to_row(self) -> dict[str, Any]:
         """A line of ``claims.csv``."""
         low, high = self.interval or (math.nan, math.nan)
         claim = self.claim
         return {
-            "id": claim.id, "title": claim.title, "verdict": self.verdict, "value": self.value, "low": low,
-            "high": high, "inputs": self.inputs, "seeds": " ".join(f"{value:.6g}" for value in self.seeds),
-            "threshold": claim.threshold, "paper_value": claim.paper_value or "", "paper": claim.paper, "why": self.why,
+            "id": claim.id, "kind": claim.kind, "title": claim.title, "verdict": self.verdict, "value": self.value,
+            "low": low, "high": high, "inputs": self.inputs,
+            "seeds": " ".join(f"{value:.6g}" for value in self.seeds), "depends_on": " ".join(self.depends_on),
+            "threshold": claim.threshold, "paper_value": claim.paper_value, "paper": claim.paper, "why": self.why,
+            "fixed": claim.fixed, "checksum": claim.checksum,
         }  # fmt: skip
 
 
-def finite(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     """A number that JSON can hold, to ten digits."""
     return float(f"{value:.10g}") if math.isfinite(value) else None
-
-
-def sureness(interval: tuple[float, float], threshold: float) -> str:
-    """A remark for a value whose interval reaches across the threshold; nothing otherwise."""
-    low, high = interval
-    return f" The interval, {low:.3g} to {high:.3g}, reaches across {threshold:g}." if low < threshold < high else ""
 
 
 def listed(names: object) -> str:

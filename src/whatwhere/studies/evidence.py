@@ -64,6 +64,7 @@ class Evidence:
 
     def __init__(self, find: Find) -> None:
         self._find = find
+        self.used_control = False
         self._found: dict[tuple[str, str | None], Results] = {}
 
     @classmethod
@@ -94,6 +95,18 @@ class Evidence:
             return Results.open(study_named(study), place, model or study)
 
         return cls(find)
+
+    def on_control(self) -> Evidence:
+        """The same with the control in the letter model's place; ``used_control`` tells whether it was asked for."""
+
+        def find(study: str, model: str | None) -> Results:
+            if model != "letter":
+                return self.results(study, model)
+            control.used_control = True
+            return self.results(study, "letter-control")
+
+        control = Evidence(find)
+        return control
 
     def results(self, study: str, model: str | None = None) -> Results:
         """The results of a study.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whatwhere.store.documents import write_json
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import read_json, write_json
 from whatwhere.store.files import write_bytes, write_text
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
-from whatwhere.studies.claim import FAILS, HOLDS, NOT_TESTED, Claim, Finding, Judged
+from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
 from whatwhere.studies.evidence import Evidence, NotTested
 
 if TYPE_CHECKING:
@@ -32,29 +35,88 @@ def judge(evidence: Sequence[Evidence], claims: Sequence[Claim] | None = None) -
     Raises:
         WhatwhereError: a table is damaged.
     """
-    first, *others = evidence
-    return [_judge(claim, first, others) for claim in (all_claims() if claims is None else claims)]
+    return [_judge(claim, evidence) for claim in (all_claims() if claims is None else claims)]
 
 
-def _judge(claim: Claim, first: Evidence, others: Sequence[Evidence]) -> Judged:
-    """With several seeds, the verdict is that of more than half of them."""
+def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
+    findings, refused = _findings(claim, evidence)
+    if not findings:
+        assert refused is not None
+        return Judged(claim, "not tested", str(refused), missing=refused.missing)
+    main, values = findings[0], tuple(finding.value for finding in findings)
+    verdict, told = _verdict(claim, findings), [main.why]
+    if len(findings) > 1:
+        held = sum(_met(claim, finding) for finding in findings)
+        told.append(f"It holds with {held} of {len(findings)} seeds: {min(values):.3g} to {max(values):.3g}.")
+    for condition, others in main.elsewhere.items():
+        told.append(
+            f"With {condition} {listed(list(others))}: {listed([f'{value:.3g}' for value in others.values()])}."
+        )
+    depends = ["seed"] if verdict == "depends" else _other_conditions(claim, findings, verdict)
+    if (control := _on_control(claim, evidence)) is not None:
+        told.append(f"On leak-free letter data: {control[0]} ({control[1]:.3g}).")
+        depends += ["data"] * ({verdict, control[0]} == {"holds", "fails"})
+    if claim.ill_posed:
+        verdict, depends = "ill-posed", []
+        told.insert(0, claim.ill_posed)
+    elif depends:
+        sure = "" if verdict == "depends" else f"; as the paper has it, it {verdict}"
+        told.append(f"It depends on {listed(depends)}{sure}.")
+        verdict = "depends"
+    elif verdict == "open":
+        told.append(f"The interval of this one seed reaches across {claim.threshold.split()[-1]}.")
+    return Judged(claim, verdict, " ".join(told), main.value, main.interval, main.inputs, values, tuple(depends))
+
+
+def _other_conditions(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> list[str]:
+    """The conditions under which a sure verdict would be another one."""
+    if verdict == "open" or not findings[0].rest_holds:
+        return []
+    return [
+        condition
+        for condition in findings[0].elsewhere
+        if any(
+            claim.met(value) != (verdict == "holds") for one in findings for value in one.elsewhere[condition].values()
+        )
+    ]
+
+
+def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding], NotTested | None]:
+    """What each seed says, and why the first that says nothing does not."""
     findings: list[Finding] = []
     refused: NotTested | None = None
-    for one in (first, *(others if claim.trained else ())):
+    for one in evidence:
         try:
             findings.append(claim.measure(one))
         except NotTested as reason:
             refused = refused or reason
-    if not findings:
-        assert refused is not None
-        return Judged(claim, NOT_TESTED, str(refused), missing=refused.missing)
-    main, held = findings[0], sum(finding.holds for finding in findings)
-    values = tuple(finding.value for finding in findings) if claim.trained else ()
-    why = main.why
-    if len(findings) > 1:
-        why += f" It holds with {held} of {len(findings)} seeds: {min(values):.3g} to {max(values):.3g}."
-    verdict = HOLDS if 2 * held > len(findings) else FAILS
-    return Judged(claim, verdict, why, main.value, main.interval, main.inputs, values, held == len(findings))
+    return findings, refused
+
+
+def _met(claim: Claim, finding: Finding) -> bool:
+    return finding.rest_holds and claim.met(finding.value)
+
+
+def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
+    """With several seeds their spread decides, with one its interval."""
+    held = [_met(claim, finding) for finding in findings]
+    if len(set(held)) > 1:
+        return "depends"
+    [interval] = [finding.interval for finding in findings] if len(findings) == 1 else [None]
+    if findings[0].rest_holds and interval is not None and len({claim.met(end) for end in interval if end == end}) > 1:
+        return "open"
+    return "holds" if held[0] else "fails"
+
+
+def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, float] | None:
+    """What a statement about trained models comes to where the letter model learned from leak-free data."""
+    if claim.kind != "trained":
+        return None
+    controls = [one.on_control() for one in evidence]
+    findings, _ = _findings(claim, controls)
+    if not findings or not any(one.used_control for one in controls):
+        return None
+    return _verdict(claim, findings), findings[0].value
 
 
 def verdicts(judged: Sequence[Judged]) -> pd.DataFrame:
@@ -64,36 +126,70 @@ def verdicts(judged: Sequence[Judged]) -> pd.DataFrame:
     return pd.DataFrame([one.to_row() for one in judged])
 
 
+def counts(judged: Sequence[Judged]) -> dict[Kind, str]:
+    """How many claims of each kind have each verdict, in words."""
+    found = Counter((one.claim.kind, one.verdict) for one in judged)
+    return {
+        kind: ", ".join(f"{found[kind, verdict]} {verdict}" for verdict in VERDICTS if found[kind, verdict])
+        for kind in KINDS
+        if any(one.claim.kind == kind for one in judged)
+    }
+
+
 def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
     """Writes ``claims.json``, ``claims.csv`` and ``claims.md`` into a reproduction.
+
+    What an earlier judgement here was made with is compared: a claim that was changed since is named.
 
     Returns:
         The path of ``claims.json``.
     """
     path = directory / "claims.json"
-    write_json(path, {"claims": [one.to_dict() for one in judged]})
+    changed = _changes(path, judged)
+    write_json(path, {"claims": [one.to_dict() for one in judged], "changes": changed})
     write_bytes(path.with_suffix(".csv"), write_csv(verdicts(judged)))
-    write_text(path.with_suffix(".md"), markdown(judged))
+    write_text(path.with_suffix(".md"), markdown(judged, changed))
     return path
 
 
-def markdown(judged: Sequence[Judged]) -> str:
-    """The verdicts as a table for people."""
-    counts = ", ".join(f"{sum(one.verdict == v for one in judged)} {v}" for v in (HOLDS, FAILS, NOT_TESTED))
+def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """The claims that were changed after a judgement in this directory, and how; the earlier changes come first."""
+    earlier: dict[str, Any] = {}
+    with suppress(WhatwhereError):  # none, or a damaged one, which is replaced
+        earlier = read_json(path, "the claims")
+    try:
+        before = {one["id"]: one for one in earlier.get("claims", [])}
+        return [*earlier.get("changes", [])] + [
+            {"id": one.claim.id, "verdict": known["verdict"], "was": known["threshold"], "is": one.claim.threshold}
+            for one in judged
+            if (known := before.get(one.claim.id)) and known["checksum"] != one.claim.checksum
+        ]
+    except (KeyError, TypeError):  # of an earlier version of whatwhere
+        return []
+
+
+def markdown(judged: Sequence[Judged], changed: Sequence[dict[str, Any]] = ()) -> str:
+    """The verdicts as tables for people, one for each kind."""
     lines = [
-        f"# Claims: {counts}",
+        "# Claims",
         "",
         "Intervals are 95 %, over inputs. What each claim says, how it is measured and why its threshold is what it",
         "is: docs/claims.md.",
-        "",
-        "| verdict | claim | measured | asked for | in the paper | why |",
-        "|---|---|---|---|---|---|",
     ]
-    for one in judged:
-        claim = one.claim
-        paper = claim.paper + (f"; {claim.paper_value}" if claim.paper_value else "")
-        cells = (one.verdict, claim.title, measured(one), claim.threshold, paper, one.why)
-        lines.append("| " + " | ".join(map(escaped, cells)) + " |")
+    for kind, counted in counts(judged).items():
+        lines += ["", f"## {KINDS[kind]}: {counted}", ""]
+        lines += ["| verdict | claim | measured | asked for | in the paper | why |", "|---|---|---|---|---|---|"]
+        for one in judged:
+            if one.claim.kind == kind:
+                paper = "; ".join(filter(None, (one.claim.paper, one.claim.paper_value)))
+                cells = (one.verdict, one.claim.title, measured(one), one.claim.asked(), paper, one.why)
+                lines.append("| " + " | ".join(map(escaped, cells)) + " |")
+    if changed:
+        lines += ["", "## Changed after a judgement in this directory", ""]
+        lines += [
+            escaped("- {id}: was judged {verdict} with the threshold {was}; now it is {is}.".format(**one))
+            for one in changed
+        ]
     return "\n".join([*lines, ""])
 
 

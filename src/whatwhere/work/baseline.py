@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whatwhere.store.documents import read_json
-from whatwhere.studies.claim import HOLDS, Judged
+from whatwhere.studies.claim import Judged
 
 BASELINE = Path(__file__).with_name("baseline.json")
 PRESETS = ("smoke", "short", "paper", "zoo")
@@ -28,5 +28,5 @@ def regressions(judged: Sequence[Judged], preset: str, path: Path = BASELINE) ->
     return [
         f"{one.claim.id} held in the baseline of {preset} and is now: {one.verdict}. {one.why}"
         for one in judged
-        if one.claim.id in held and one.verdict != HOLDS
+        if one.claim.id in held and one.verdict != "holds"
     ]

@@ -1,10 +1,10 @@
 "use strict";
-/* Every claim by its verdict; all that is known of it opens below. */
+/* Every claim by its kind; all that is known of it opens below. */
 (() => {
   const { el, significant } = whatwhere.dom;
   const { data } = whatwhere;
 
-  const KINDS = { holds: ["holds", "Hold"], fails: ["fails", "Fail"], "not tested": ["untested", "Not tested"] };
+  const mark = (verdict) => `verdict ${verdict.replace(" ", "-")}`;
   const value = (claim) => {
     if (claim.value === null || claim.value === undefined) return "";
     const [low, high] = claim.interval ?? [];
@@ -16,55 +16,62 @@
     const facts = [
       ["Statement", claim.text],
       ["In the paper", claim.paper],
-      ["Measured", claim.measured_how],
-      ["Asked for", claim.threshold],
+      ["Measured", claim.measured],
+      ["Asked for", [claim.threshold, claim.reading].filter(Boolean).join(": ")],
       ["Found", value(claim) || "–"],
       ["Inputs", claim.inputs?.toLocaleString("en")],
-      ["With each seed", seeds],
+      ["With each seed", (claim.seeds ?? []).length > 1 ? seeds : ""],
+      ["Depends on", (claim.depends_on ?? []).join(", ")],
       ["Paper’s value", claim.paper_value],
       ["Why", claim.why],
-      ["Name", claim.id],
+      ["Fixed", claim.fixed],
+      ["Restated", claim.restated],
+      ["Name", claim.checksum ? `${claim.id} (record ${claim.checksum})` : claim.id],
     ];
     return el("dl", {}, facts.filter(([, text]) => text).map(([name, text]) => [el("dt", {}, name), el("dd", {}, String(text))]));
   }
 
   function one(claim) {
-    const [kind] = KINDS[claim.verdict] ?? ["untested"];
     return el(
       "details",
-      { class: "claim" },
-      el("summary", {}, el("span", { class: `verdict ${kind}` }, claim.verdict), el("span", { class: "title" }, claim.title)),
+      { class: "claim", "data-verdict": claim.verdict },
+      el("summary", {}, el("span", { class: mark(claim.verdict) }, claim.verdict), el("span", { class: "title" }, claim.title)),
       details(claim),
     );
   }
 
   /** What the verdicts rest on: recipe, data and seeds of each model. */
-  const basis = () => el("p", { class: "note", id: "basis" }, "These verdicts rest on: ", whatwhere.models.map(whatwhere.provenance).join("; "), ". Another recipe, other data or other seeds may give others. With several seeds the verdict is that of more than half of them.");
+  const basis = () => el("p", { class: "note", id: "basis" }, "These verdicts rest on: ", whatwhere.models.map(whatwhere.provenance).join("; "), ". Another recipe, other data or other seeds may give others.");
+
+  /** What was changed after a judgement in this directory. */
+  const changes = () => (data.changes ?? []).length === 0 ? null : el("div", { class: "note", id: "changes" }, "Changed after a judgement here: ", data.changes.map((one) => `${one.id} was ${one.verdict} at “${one.was}”, now “${one.is}”`).join("; "), ".");
+
+  const count = (some) => d3.rollups(some, (group) => group.length, (claim) => claim.verdict).map(([verdict, number]) => `${number} ${verdict}`).join(", ");
 
   function claims() {
     if (!data.claims) return null;
-    const groups = d3.groups(data.claims, (claim) => claim.verdict);
-    const order = Object.keys(KINDS);
-    const lists = d3.sort(groups, ([verdict]) => order.indexOf(verdict)).map(([verdict, some]) =>
-      el("div", { "data-verdict": verdict }, el("h3", {}, `${KINDS[verdict]?.[1] ?? verdict} (${some.length})`), el("div", { class: "claims" }, some.map(one))),
+    const order = Object.keys(data.verdicts);
+    const sorted = d3.sort(data.claims, (claim) => order.indexOf(claim.verdict));
+    const lists = d3.groups(sorted, (claim) => claim.kind).map(([kind, some]) =>
+      el("div", { "data-kind": kind }, el("h3", {}, `${data.claim_kinds[kind] ?? kind}: ${count(some)}`), el("div", { class: "claims" }, some.map(one))),
     );
+    const words = el("dl", { class: "words" }, order.filter((verdict) => sorted.some((claim) => claim.verdict === verdict)).map((verdict) => [el("dt", { class: mark(verdict) }, verdict), el("dd", {}, data.verdicts[verdict])]));
     const filter = whatwhere.controls.select({
       label: "Show",
-      options: [["", `all (${data.claims.length})`], ...groups.map(([verdict, some]) => [verdict, `${verdict} (${some.length})`])],
+      options: [["", `all (${data.claims.length})`], ...d3.groups(sorted, (claim) => claim.verdict).map(([verdict, some]) => [verdict, `${verdict} (${some.length})`])],
       value: "",
       onChange: (verdict) => {
-        for (const list of lists) list.hidden = verdict !== "" && list.dataset.verdict !== verdict;
+        for (const list of lists) for (const claim of list.querySelectorAll(".claim")) claim.hidden = verdict !== "" && claim.dataset.verdict !== verdict;
       },
     });
     const open = el("button", { type: "button", on: { click: () => lists.forEach((list) => list.querySelectorAll("details").forEach((claim) => (claim.open = true))) } }, "Open all");
     const rows = () => data.claims.map((claim) => ({ ...claim, interval: claim.interval?.join(" "), seeds: (claim.seeds ?? []).join(" ") }));
-    return el("div", {}, basis(), el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), lists);
+    return el("div", {}, basis(), changes(), words, el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), lists);
   }
 
-  whatwhere.tiles(() => {
-    if (!data.claims) return [];
-    const count = (verdict) => data.claims.filter((claim) => claim.verdict === verdict).length;
-    return [[`${count("holds")} of ${data.claims.length}`, `claims hold, ${count("fails")} fail, ${count("not tested")} not tested`]];
-  });
+  whatwhere.tiles(() => d3.groups(data.claims ?? [], (claim) => claim.kind).map(([kind, some]) => {
+    const held = some.filter((claim) => claim.verdict === "holds").length;
+    return [`${held} of ${some.length}`, `claims hold: ${(data.claim_kinds[kind] ?? kind).toLowerCase()}`];
+  }));
   whatwhere.part({ id: "claims", nav: "Claims", title: "The paper’s claims, checked", order: 10, make: claims });
 })();

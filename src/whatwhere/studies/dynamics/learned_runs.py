@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, Kind
-from whatwhere.studies.claim import listed
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.claims import needed_heads, working_heads
@@ -83,9 +82,7 @@ def final_kinds(run: Training, heads: Heads) -> Kinds:
     return {kind: [head for head in heads if found.pure(kind)[-1][head]] for kind in KINDS}
 
 
-def over_band(run: Training, number: Callable[[ScoreHistory], int]) -> str:
-    """What a count of heads would be at the other temperatures of the band, in words."""
-    counts = {tau: number(history) for tau, history in run.by_tau.items() if tau != run.settings.tau}
-    if not counts:
-        return ""
-    return f" With tau {listed([f'{tau:g}' for tau in counts])}: {listed(list(counts.values()))}."
+def over_band(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
+    """What a number would be at the other temperatures of the band."""
+    others = {f"{tau:g}": float(number(history)) for tau, history in run.by_tau.items() if tau != run.settings.tau}
+    return {"tau": others} if others else {}
