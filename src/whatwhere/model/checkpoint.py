@@ -41,7 +41,7 @@ def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
         config = ModelConfig.from_dict(about["model"])
         task = None if about["task"] is None else task_from_dict(about["task"])
         known = dict(about["notes"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, WhatwhereError):
             raise
         raise WhatwhereError(f"{path} holds no whatwhere model: its description is missing or damaged.") from error

@@ -26,7 +26,8 @@ else:
 
 _MAIN = "value"
 """The field of a nested dataclass whose column carries the plain name."""
-_DTYPES = {int: "int64", float: "float64", bool: "boolean", str: "str"}
+_DTYPES = {int: "int64", float: "float64", bool: "bool", str: "str"}
+_WITH_NONE = {int: "Int64", bool: "boolean"}
 
 
 def columns(kind: type) -> dict[str, Any]:
@@ -118,9 +119,7 @@ def _plain(hint: Any) -> tuple[type, bool]:
 
 def _dtype(hint: Any) -> str:
     plain, optional = _plain(hint)
-    if plain is int and optional:
-        return "Int64"
-    return _DTYPES[plain]
+    return (_DTYPES | _WITH_NONE if optional else _DTYPES)[plain]
 
 
 def _follow(row: Any, path: tuple[str, ...]) -> Any:

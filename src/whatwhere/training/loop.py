@@ -24,6 +24,7 @@ from whatwhere.model.checkpoint import set_weights, weights_of
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import kernels
+from whatwhere.store.documents import parse
 from whatwhere.tasks.batch import Batch
 from whatwhere.training.config import is_checkpoint
 from whatwhere.training.distributed import ALONE, Processes
@@ -64,6 +65,15 @@ class Counters:
     """Time spent in training steps, over all sittings."""
     loss_sum: float = 0.0
     loss_steps: int = 0
+
+
+def counters_of(state: State) -> Counters:
+    """The small part of a state.
+
+    Raises:
+        WhatwhereError: it is damaged.
+    """
+    return parse(Counters, state.counters, "the counters of the state")
 
 
 def train(
@@ -216,7 +226,7 @@ class _Training:
         """Takes up a saved state; training then goes on as if nothing had happened."""
         set_weights(self.model, state.below("model."), self.run.directory / "resume")
         self.optimiser.remember(state.below("adam."))
-        self.counters = Counters(**state.counters)
+        self.counters = counters_of(state)
         self.step = state.step
 
 

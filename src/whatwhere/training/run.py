@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ from whatwhere.training.environment import environment
 
 _STATES_KEPT = 2
 _TRAIN = "train"
+_CURVES = ("step", "sequences", "loss", "lr", "seconds", "accuracy")
+"""Columns of the metrics, besides the accuracy of each hop class."""
 CONFIG, METRICS, TEST = "config.json", "metrics.csv", "test.csv"
 
 
@@ -66,6 +69,10 @@ class TestAccuracy:
     hop: int
     accuracy: float
     sequences: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.accuracy <= 1 and self.sequences > 0 and self.hop > 0):
+            raise WhatwhereError(f"expected an accuracy from 0 to 1 of 1 or more sequences, got {self}; train anew.")
 
 
 class Run:
@@ -248,9 +255,15 @@ class Run:
             return []
         content = self.manifest.get(METRICS, "the run's metrics")
         try:
-            return pd.read_csv(io.BytesIO(content), dtype="float64").to_dict("records")  # pyright: ignore[reportReturnType]
-        except ValueError as error:
-            raise WhatwhereError(f"{self.directory / METRICS} is damaged: {error}.") from error
+            frame = pd.read_csv(io.BytesIO(content), dtype=defaultdict(lambda: "float64", step="int64"))
+        except (ValueError, OverflowError) as error:
+            raise WhatwhereError(f"{self.directory / METRICS} is damaged: {error!s:.200}.") from error
+        if missing := {*_CURVES} - {*frame.columns}:
+            raise WhatwhereError(f"{self.directory / METRICS}: expected the column {min(missing)!r}, got none.")
+        shares = frame.filter(like="accuracy")
+        if not (shares.isna() | ((shares >= 0) & (shares <= 1))).all(axis=None):
+            raise WhatwhereError(f"{self.directory / METRICS}: expected accuracies from 0 to 1, got others.")
+        return frame.to_dict("records")  # pyright: ignore[reportReturnType]
 
     def write_metrics(self, rows: Sequence[dict[str, float]]) -> None:
         """Replaces the learning curves."""
@@ -296,7 +309,7 @@ class Run:
         try:
             about = json.loads(notes["state"])
             state = State(int(about["step"]), arrays, dict(about["counters"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise WhatwhereError(f"the state of the run at {path} lacks its description.") from error
         if about.get("run") != self.owner or path.stem != f"step-{state.step:08d}":
             raise WhatwhereError(f"the state of the run at {path} is that of another run or step.")
