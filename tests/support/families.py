@@ -8,12 +8,14 @@ the errors against their bounds, ``python -m benchmarks adapters`` prints them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from family_table import FAMILIES as FAMILIES
+from family_table import Family as Family
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -32,62 +34,8 @@ _COMMON: dict[str, Any] = {
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
-_LOCAL = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
-
-
-@dataclass(frozen=True)
-class Family:
-    """How to build a tiny model of a family."""
-
-    model_type: str
-    features: str
-    """What is special about its attention, as the table says it."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _scaled(kind: str, features: str, **settings: Any) -> Family:
-    stretched = {"rope_type": kind, "rope_theta": 1e4, **settings}
-    return Family("llama", features, {"rope_parameters": stretched, "max_position_embeddings": 8})
-
-
-FAMILIES: dict[str, Family] = {
-    "Llama": Family("llama", "grouped keys"),
-    "Llama, linear scaling": _scaled("linear", "frequencies divided", factor=2.0),
-    "Llama, dynamic scaling": _scaled("dynamic", "frequencies depend on the length", factor=2.0),
-    "Llama, YaRN": _scaled(
-        "yarn", "stretched frequencies, lengthened vectors", factor=4.0, original_max_position_embeddings=8
-    ),
-    "Llama 3 scaling": _scaled(
-        "llama3", "stretched frequencies", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-        original_max_position_embeddings=8,
-    ),
-    "Mistral": Family("mistral", "grouped keys, sliding window", {"sliding_window": 5}),
-    "Qwen2": Family(
-        "qwen2", "grouped keys, biases, sliding window in some layers",
-        {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
-    ),
-    "Qwen3": Family("qwen3", "grouped keys, normalised queries and keys", {"head_dim": 16}),
-    "Gemma 2": Family(
-        "gemma2", "grouped keys, capped logits, sliding window in some layers",
-        {"head_dim": 16, "attn_logit_softcapping": 2.0, **_LOCAL},
-    ),
-    "Gemma 3": Family(
-        "gemma3_text", "grouped keys, two sets of frequencies, sliding window in some layers",
-        {"head_dim": 16, **_LOCAL},
-    ),
-    "Phi": Family("phi", "half of each head turns", {"partial_rotary_factor": 0.5}),
-    "Phi-3": Family("phi3", "grouped keys, joint projection, sliding window", {"sliding_window": 5}),
-    "OLMo 2": Family("olmo2", "grouped keys, normalised queries and keys"),
-    "SmolLM3": Family("smollm3", "grouped keys, layers without rotation", {"no_rope_layers": [1, 0]}),
-    "GPT-NeoX, Pythia": Family("gpt_neox", "a quarter of each head turns, joint projection", {"rotary_pct": 0.25}),
-    "GPT-J": Family("gptj", "interleaved planes, half of each head turns, an adapter of its own", {"rotary_dim": 4}),
-    "Cohere": Family("cohere", "grouped keys, interleaved planes"),
-    "GLM": Family("glm", "grouped keys, interleaved planes, half of each head turns", {"head_dim": 16}),
-    "GPT-OSS": Family(
-        "gpt_oss", "grouped keys, sinks, YaRN, sliding window in some layers",
-        {"head_dim": 16, "num_local_experts": 2, "num_experts_per_tok": 1, **_LOCAL},
-    ),
-}  # fmt: skip
+_SHARPENED = ("q_proj.weight", "k_proj.weight", "q_b_proj.weight", "kv_a_proj", "qkv", "query_key_value.weight")
+"""Weights that are enlarged."""
 
 
 def tiny_model(family: Family, *, dtype: torch.dtype = torch.float32, attention: str = "eager") -> PreTrainedModel:
@@ -101,11 +49,11 @@ def tiny_model(family: Family, *, dtype: torch.dtype = torch.float32, attention:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
-        if family.model_type == "gpt_oss":
-            model.set_experts_implementation("eager")  # the usual one knows no float64
+        with suppress(AttributeError, ValueError):  # where there are experts: their usual product knows no float64
+            model.set_experts_implementation("eager")
         with torch.no_grad():
             for name, weights in model.named_parameters():
-                if any(part in name for part in ("q_proj.weight", "k_proj.weight", "qkv", "query_key_value.weight")):
+                if any(part in name for part in _SHARPENED):
                     weights.mul_(15)
                 if name.endswith("sinks"):
                     weights.normal_()

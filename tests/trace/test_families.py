@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from families import FAMILIES, SEQ, VOCABULARY, Family, check_family, own_attention, tiny_model
+from family_table import REFUSED
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.heads.purity import label_of
 from whatwhere.heads.scores import score
 from whatwhere.model.rope import rope_frequencies
+from whatwhere.trace.interventions import Ablate, ClosePlanes
 from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.traceable import trace
 
@@ -38,13 +43,41 @@ def test_the_families_have_the_features_that_the_table_names():
     turning, still = layers("SmolLM3")
     assert (turning.rotation.width, still.rotation.width) == (8, 0)
     assert float(layers("Llama, linear scaling")[0].rotation.frequencies[0]) == 0.5
+    assert [layer.layer for layer in layers("Qwen3-Next")] == [0, 2]
+    local, broad = layers("Gemma 4")
+    assert (local.keys.shape[-1], broad.keys.shape[-1], local.scale) == (16, 32, 1.0)
+    assert (local.rotation.frequencies > 0).all() and float(broad.rotation.frequencies[-1]) == 0.0
+    turning, still = layers("Llama 4")
+    assert (turning.rotation.width, still.rotation.width) == (8, 0)
+    assert layers("DeepSeek-V2")[0].rotation.width == 8  # of 16
+    assert layers("DeepSeek-V3, YaRN")[0].scale > 16**-0.5
+    assert layers("Granite")[0].scale == 0.2
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_family_that_cannot_be_read_is_refused_with_the_reason(name: str):
+    family, reason = REFUSED[name]
+    with pytest.raises(WhatwhereError, match=rf"cannot be read: .*{reason}"):
+        trace(tiny_model(family), TOKENS)
+
+
+def test_a_layer_that_does_not_attend_is_refused_by_number():
+    model = tiny_model(FAMILIES["LFM2"])
+    asked: Any
+    changed = {"interventions": [Ablate(1, 0)]}, {"interventions": [ClosePlanes((1,), layers=(1,))]}
+    for asked in ({"layers": [1]}, *changed):
+        with pytest.raises(WhatwhereError, match=r"expected a layer of .* that attends \(0, 2\), got 1"):
+            trace(model, TOKENS, **asked)
+    closed = trace(model, TOKENS, interventions=[ClosePlanes((1,))])  # in all layers that have planes
+    assert [layer.layer for layer in closed.layers] == [0, 2]
+    assert not torch.equal(closed.attention(), trace(model, TOKENS).attention())
 
 
 @pytest.mark.parametrize(("name", "layout"), [("Llama", "half"), ("Cohere", "interleaved"), ("GLM", "interleaved")])
 def test_the_layout_is_found_in_the_vectors(name: str, layout: str):
     model = RotaryModel(tiny_model(FAMILIES[name]))
     model.trace(TOKENS)
-    assert [planes.layout for planes in model._planes.values()] == [layout]
+    assert [planes.layout for planes in model._planes.values()] == [layout, layout]
 
 
 def test_plain_frequencies_are_the_papers():

@@ -101,6 +101,11 @@ class Traceable(ABC):
     heads: int
     """The number of (query) heads of a layer."""
 
+    @property
+    def attending(self) -> Sequence[int]:
+        """The layers that attend. In a hybrid model the others are convolutions or recurrences."""
+        return range(self.depth)
+
     @abstractmethod
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
         """Checks tokens.
@@ -127,7 +132,7 @@ class Traceable(ABC):
         Args:
             tokens: ids ``[batch, seq]``; for a transformers model also what its tokenizer returns (with its mask).
             reduce: what to keep of a layer. The trace itself is dropped, unless this keeps it.
-            layers: which layers, from 0; all by default.
+            layers: which layers, from 0; all that attend by default.
             queries: which query positions, from 0; negative: from the end of each input, padding left out. Only the
                 last by default.
             interventions: what to change; the traces show it.
@@ -139,7 +144,7 @@ class Traceable(ABC):
             WhatwhereError: a layer, head or position does not exist, or the model's attention cannot be read.
         """
         given = self.inputs(tokens)
-        chosen = choose(range(self.depth) if layers is None else layers, self.depth, "layer")
+        chosen = choose(self.attending if layers is None else layers, self.depth, "layer")
         places = given.places(queries)
         changes = Changes(self, given, interventions)
         kept: dict[int, T] = {}
@@ -205,6 +210,9 @@ class Traceable(ABC):
             return visit(call)
 
         try:
+            if still := sorted(set(layers) - set(self.attending)):
+                which = ", ".join(map(str, self.attending)) or "it has none"
+                raise WhatwhereError(f"expected a layer of {self.name} that attends ({which}), got {still[0]}.")
             logits = self.forward(inputs, noted, layers)
         except _Enough:
             return None
@@ -230,7 +238,10 @@ class Changes:
             change.check(model.depth, model.heads)
             checked.append(change)
         self.attending = [change for change in checked if not isinstance(change, Ablate | Patch)]
-        self.layers = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
+        every = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
+        # A layer that is named must attend, which the pass checks; "all layers" are those that do.
+        named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.named_heads() or ()))}
+        self.layers = every & {*model.attending, *named}
         self.starts = inputs.starts
         self.written = _replacements(model, inputs, checked)
 

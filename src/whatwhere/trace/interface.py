@@ -4,7 +4,7 @@ The interface hands every layer's queries and keys to one function, after rotati
 that function is ours, for the modules of one model. It lets the model's own implementation do the work, and passes on
 how to read the layer and, if asked, returns another output instead. To read it, the layer is called a second time with
 cos = 1 and sin = 0, which gives the vectors before rotation. The planes come from a call with cos = 0 and sin = 1, a
-quarter turn; once per kind of layer.
+quarter turn; once per layer.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Watch:
         wanted: whether a layer is asked for.
         look: is given each wanted layer, in order, its output, its values, and a function that says what was seen of
             it; returns the output that the model goes on with.
-        planes: those found before, by kind of layer; added to.
+        planes: those found before, by layer and whether its keys turned; added to.
     """
 
     def __init__(
@@ -86,16 +86,18 @@ class Watch:
         self._calls[module] = args, kwargs
 
     def _stand_in(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
-        def attend(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
+        def attend(
+            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, **kwargs: Any
+        ) -> Any:
             if self._probing and module in self._calls:
                 raise _Stop(query, key)
             # The interface knows no eager function: each model brings its own, beside its layers.
             run = own or sys.modules[type(module).__module__].eager_attention_forward
-            output = run(module, query, key, value, mask, **kwargs)
+            output = run(module, query, key, value, attention_mask, **kwargs)
             layer: Any = getattr(module, "layer_idx", None)
             if module not in self._calls or not self.wanted(layer):
                 return output
-            seen = partial(self._seen, module, query, key, value, mask, output[0], kwargs)
+            seen = partial(self._seen, module, query, key, value, attention_mask, output[0], kwargs)
             return self.look(layer, output[0], value, seen), *output[1:]
 
         return attend
@@ -104,7 +106,7 @@ class Watch:
         self, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor, kwargs: dict[str, Any]
     ) -> Seen:
         plain_queries, plain_keys = self._probe(module, 1.0, 0.0)
-        kind = type(module), int(key.shape[-1]), bool(torch.equal(plain_keys, key))
+        kind = module.layer_idx, bool(torch.equal(plain_keys, key))
         if kind not in self.planes:
             quarter = self._probe(module, 0.0, 1.0)[1]
             try:
@@ -132,12 +134,15 @@ class Watch:
         """Calls a layer again with another rotation and returns its queries and keys; attention itself is not run."""
         args, kwargs = self._calls[module]
         turning = kwargs.get("position_embeddings")
-        if not (isinstance(turning, tuple) and len(turning) == 2):
+        if isinstance(turning, Tensor) and turning.is_complex():  # cos + i sin
+            tables: Any = torch.full_like(turning, complex(cos, sin))
+        elif isinstance(turning, tuple) and len(turning) == 2:
+            tables = tuple(torch.full_like(table, value) for table, value in zip(turning, (cos, sin), strict=True))
+        else:
             raise WhatwhereError(
                 f"{self.name} cannot be read: its attention receives no rotary positions (cos and sin), so there is no "
                 "rotation to measure. Positional and symbolic scores are defined for models with rotary positions."
             )
-        tables = tuple(torch.full_like(table, value) for table, value in zip(turning, (cos, sin), strict=True))
         changed = {"position_embeddings": tables, "past_key_values": None}
         self._probing = True
         try:

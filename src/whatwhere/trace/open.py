@@ -47,7 +47,7 @@ def load_rotary(source: str) -> RotaryModel:
     logging.disable_progress_bar()
     with _explained(source):
         config: Any = AutoConfig.from_pretrained(place, trust_remote_code=False)
-    check_family(source, config.model_type)
+    check_family(source, config)
     _check_size(source, config)
     with _explained(source):
         model = load_weights(source, place, dtype="auto").eval().requires_grad_(False)

@@ -30,17 +30,42 @@ NOT_ROTARY = {
     ),
     **dict.fromkeys(("bloom", "mpt"), "weakens attention with distance (ALiBi)"),
     "t5": "adds a learned bias for each distance",
+    **dict.fromkeys(
+        ("jamba", "kimi_linear", "nemotron_h"),
+        "leaves the order of tokens to recurrent layers; its attention knows none",
+    ),
 }
 """Families without rotary positions, and what they have instead."""
+NOT_PRODUCTS = {
+    "doge": "adds to each logit a number that it computes from the key's value (a dynamic mask)",
+    **dict.fromkeys(
+        ("indexed_attention", "minimax_m3_sparse"),
+        "chooses by their content which keys a query sees (an indexer), so that keys which change places may vanish",
+    ),
+    **dict.fromkeys(
+        ("compressed_sparse_attention", "heavily_compressed_attention"),
+        "attends to keys that stand for several tokens each",
+    ),
+}
+"""Families and kinds of layers with rotary positions whose attention a trace cannot hold, and what they do."""
+NOT_ATTENDING = ("conv", "linear_attention", "moe")
+"""Kinds of layers of hybrid models that do not attend, as configurations name them."""
 
 
-def check_family(name: str, family: str) -> None:
-    """Refuses a model of a family that is known to have no rotary positions."""
+def check_family(name: str, config: Any) -> None:
+    """Refuses a model of a family whose attention is known to be something else; nothing of it need be loaded."""
+    family, inner = config.model_type, config.get_text_config(decoder=True)
     if family in NOT_ROTARY:
         raise WhatwhereError(
             f"{name} ({family}) cannot be read: it has no rotary positions, but {NOT_ROTARY[family]}. "
             "Positional and symbolic scores are defined for models with rotary positions."
         )
+    for kind in (family, *(getattr(inner, "layer_types", None) or ())):
+        if kind in NOT_PRODUCTS:
+            raise WhatwhereError(
+                f"{name} ({family}) cannot be read: it {NOT_PRODUCTS[kind]}. A trace holds queries, keys, their "
+                "rotation and which positions are seen."
+            )
 
 
 class RotaryModel(Traceable):
@@ -52,7 +77,7 @@ class RotaryModel(Traceable):
         tokenizer: the one that goes with it; None if unknown.
 
     Raises:
-        WhatwhereError: its family is known to have no rotary positions.
+        WhatwhereError: its family is known to have no rotary positions, or more than a trace can hold.
     """
 
     def __init__(self, model: PreTrainedModel, name: str | None = None, tokenizer: Any = None) -> None:
@@ -64,8 +89,14 @@ class RotaryModel(Traceable):
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
         self.errors: dict[int, float] = {}
         """The largest difference of each layer's rebuilt output from its own, in the last pass."""
-        check_family(self.name, model.config.model_type)
+        check_family(self.name, model.config)
         self._planes: dict[Any, Planes] = {}
+
+    @property
+    def attending(self) -> list[int]:
+        """See :class:`Traceable`."""
+        kinds = getattr(self.config, "layer_types", None) or [""] * self.depth
+        return [layer for layer, kind in enumerate(kinds) if kind not in NOT_ATTENDING]
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
         """See :class:`Traceable`. Each layer that is read is verified against its own output."""

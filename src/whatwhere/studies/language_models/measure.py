@@ -59,7 +59,7 @@ def measure(model: Traceable, settings: HeadsSettings, results: Results, progres
         results: where the tables go; those that are there are not made again.
         progress: told the layers passed and to pass.
     """
-    chosen = choose_heads(settings.only, model.depth, model.heads)
+    chosen = choose_heads(settings.only, model.depth, model.heads, model.attending)
     inputs = inputs_of(model, settings)
     if not results.has("about"):  # written last of the tables of scores
         _write_scores(model, inputs, chosen, settings, results, progress)
