@@ -193,9 +193,15 @@ def test_only_the_chosen_heads_are_scored_as_if_all_were(tiny: RotaryModel, text
     assert {(row.layer, row.head) for row in found.rows("attention", Look)} == {(0, 1), (0, 2), (1, 3)}
 
 
+def test_layers_that_do_not_attend_have_no_rows(word_tokenizer: Any, text: str):
+    found = heads(RotaryModel(tiny_model(FAMILIES["LFM2"]), "lfm", word_tokenizer), text=(text,), window=14)
+    assert {row.layer for row in rows(found)} == {0, 2}
+
+
 def test_heads_are_chosen_by_layer_and_number():
     every = [0, 1, 2, 3]
     assert choose_heads(None, 2, 4) == {0: every, 1: every}
+    assert choose_heads(None, 3, 4, [0, 2]) == {0: every, 2: every}
     assert choose_heads("1", 2, 4) == {1: every}
     assert choose_heads("1.3, 1.0,0.2", 2, 4) == {0: [2], 1: [0, 3]}
     assert choose_heads("0-1", 2, 4) == {0: every, 1: every}
