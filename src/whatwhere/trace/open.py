@@ -6,6 +6,7 @@ cache, because transformers takes a long time to read one; the copy appears whol
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
+from whatwhere.trace.description import check_description, check_files
 from whatwhere.trace.gguf import converted, is_gguf
 from whatwhere.trace.rotary import RotaryModel, check_family
 from whatwhere.trace.weights import load_weights
@@ -46,13 +48,15 @@ def load_rotary(source: str) -> RotaryModel:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     with _explained(source):
+        check_description(source, _raw_configuration(place))
         config: Any = AutoConfig.from_pretrained(place, trust_remote_code=False)
     check_family(source, config)
-    _check_size(source, config)
+    _check_size(source, place, config)
     with _explained(source):
-        model = load_weights(source, place, dtype="auto").eval().requires_grad_(False)
+        model = load_weights(source, place, dtype="auto", use_safetensors=True).eval().requires_grad_(False)
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+        tokenizer("a")
     except Exception as error:  # which one depends on the kind of tokenizer that is missing
         raise WhatwhereError(
             f"{source} comes without a tokenizer that can be loaded ({_first_line(error)}). "
@@ -113,8 +117,8 @@ def _explained(source: str) -> Iterator[None]:
         yield
     except WhatwhereError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        causes = [error]
+    except Exception as error:  # which one a damaged or unknown configuration gives depends on the damage
+        causes: list[BaseException] = [error]
         while causes[-1].__cause__ or causes[-1].__context__:
             causes.append(causes[-1].__cause__ or causes[-1].__context__)  # pyright: ignore[reportArgumentType]
         if any(isinstance(cause, GatedRepoError) for cause in causes):
@@ -126,17 +130,31 @@ def _explained(source: str) -> Iterator[None]:
         raise WhatwhereError(f"the model {source} cannot be loaded: {reason}.") from error
 
 
-def _check_size(source: str, config: Any) -> None:
+def _check_size(source: str, place: str, config: Any) -> None:
     """Refuses a model that would not fit, before its weights are fetched or read."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    dtype: torch.dtype = config.dtype or torch.float32
     with torch.device("meta"), _explained(source):  # shapes only
+        dtype: torch.dtype = config.dtype or torch.float32
         weights = sum(tensor.numel() for tensor in AutoModelForCausalLM.from_config(config).parameters())
-    size = int(weights * torch.empty(0, dtype=dtype).element_size() * ROOM)
+        size = int(weights * torch.empty(0, dtype=dtype).element_size() * ROOM)
     memory.require(size, f"{source}, {weights:,} weights in {str(dtype).removeprefix('torch.')},")
+    if Path(place).is_dir():
+        check_files(source, Path(place), weights)
+
+
+def _raw_configuration(place: str) -> object:
+    """What ``config.json`` holds, as it is."""
+    from transformers.utils import cached_file
+
+    found = cached_file(place, "config.json")
+    return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    """What an error says first; one that only names a value, or was not meant for users, with its kind."""
+    lines = [line.strip().rstrip(".") for line in str(error).strip().splitlines()] or [type(error).__name__]
+    said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    plain = isinstance(error, LookupError | TypeError | AttributeError | ArithmeticError)
+    return f"{type(error).__name__}: {said}" if plain else said

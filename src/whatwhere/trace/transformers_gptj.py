@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import interleaved_to_half
 from whatwhere.trace.attention import Seen
 from whatwhere.trace.interface import Look
@@ -34,6 +35,8 @@ class WatchGPTJ:
     def __call__(self) -> Iterator[None]:
         """Watches for the time of a ``with`` block, and leaves the model as it was."""
         with ExitStack() as undo:
+            for module in self.modules[:1]:
+                undo.callback(module.register_forward_pre_hook(_check, with_kwargs=True).remove)
             for layer, module in enumerate(self.modules):
                 if self.wanted(layer):
                     self._watch(layer, module, undo)
@@ -73,3 +76,15 @@ class WatchGPTJ:
             undo.callback(getattr(module, name).register_forward_hook(keep(name)).remove)
         module._attn = attend
         undo.callback(module.__delattr__, "_attn")
+
+
+def _check(module: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Refuses what GPT-J's table of angles cannot serve; it has an entry for each position, and no more."""
+    hidden: Tensor = args[0] if args else keywords["hidden_states"]
+    most, rotary, width = len(module.embed_positions), module.rotary_dim or module.head_dim, module.head_dim
+    if hidden.shape[1] > most:
+        raise WhatwhereError(
+            f"expected at most {most} tokens, the positions of this GPT-J, got {hidden.shape[1]}; lower window."
+        )
+    if rotary % 2 or rotary > width:
+        raise WhatwhereError(f"expected an even rotary_dim of at most {width} in its config.json, got {rotary}.")
