@@ -110,7 +110,12 @@ def toml(draw: st.DrawFn, keys: Sequence[str]) -> bytes:
     lines = ['task = "number"', 'preset = "smoke"'] if draw(st.booleans()) else []
     lines += [f"{name} = {value}" for name, value in pairs]
     if draw(st.booleans()):
-        heading = draw(st.sampled_from(["[[grid]]", "[measure.heads]", "[measure.length]", "[measure]", "[grid]", "[x"]))
-        lines += [heading, *(f"{name} = {value}" for name, value in draw(st.lists(st.tuples(key, _toml_values), max_size=3)))]
+        heading = draw(
+            st.sampled_from(["[[grid]]", "[measure.heads]", "[measure.length]", "[measure]", "[grid]", "[x"])
+        )
+        lines += [
+            heading,
+            *(f"{name} = {value}" for name, value in draw(st.lists(st.tuples(key, _toml_values), max_size=3))),
+        ]
     text = "\n".join(lines).encode()
     return draw(damaged([text])) if draw(st.integers(0, 3)) == 0 else text

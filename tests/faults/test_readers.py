@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from damage import write_vouched
@@ -33,6 +34,7 @@ from whatwhere.training.loop import counters_of
 from whatwhere.training.options import Options
 from whatwhere.training.run import Run
 
+Record = Callable[[str, object], None]
 EXAMPLES = 1000 if LONG else int(__import__("os").environ.get("EX", 15))
 SECONDS = 20.0
 """What one input may take at most."""
@@ -63,7 +65,8 @@ def documents_(run: Path) -> Reader:
 
 def settings_of_studies(_: Path) -> Reader:
     made = [
-        st.tuples(st.just(study), documents(plain(study.settings()))) for study in (study_named(name) for name in STUDIES)
+        st.tuples(st.just(study), documents(plain(study.settings())))
+        for study in (study_named(name) for name in STUDIES)
     ]
 
     def read(pair: tuple[Any, Any]) -> None:
@@ -196,8 +199,8 @@ def splits_of_data_sets(run: Path) -> Reader:
 def sweeps(run: Path) -> Reader:
     from whatwhere.work.sweep_spec import read_sweep
 
-    keys = ["seed", "layers", "heads", "lr", "batch", "symbols", "generator", "models", "steps", "task", "preset", "grid",
-            "measure", "inputs", "tau", "rope_base", "close", "device"]  # fmt: skip
+    keys = ["seed", "layers", "heads", "lr", "batch", "symbols", "generator", "models", "steps", "task", "preset",
+            "grid", "measure", "inputs", "tau", "rope_base", "close", "device"]  # fmt: skip
     path = run / "sweep.toml"
     return Reader(toml(keys), _file(path, lambda: read_sweep(path)))
 
@@ -209,6 +212,25 @@ def texts(run: Path) -> Reader:
     path = run / "text.txt"
     made = damaged([one.encode() for one in whole]) | damaged([whole[0].encode("utf-16")]) | st.binary(max_size=200)
     return Reader(made, _file(path, lambda: read_passage(str(path), 4).fingerprint))
+
+
+def gguf_files(run: Path) -> Reader:
+    from gguf import GGUFWriter
+
+    from whatwhere.trace.gguf import read_header
+
+    path = run / "model.gguf"
+    writer = GGUFWriter(path, "llama")
+    writer.add_block_count(2)
+    writer.add_token_list(["a", "b"])
+    writer.add_token_scores([0.5, 1.5])
+    writer.add_add_bos_token(True)
+    writer.add_tensor("weights", np.zeros((2, 32), np.float32))
+    for write in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
+        write()
+    writer.close()
+    whole = path.read_bytes()
+    return Reader(damaged([whole, whole[:300]]), _file(path, lambda: read_header(path).tensors))
 
 
 def typed_sequences(_: Path) -> Reader:
@@ -262,6 +284,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "splits of data sets": splits_of_data_sets,
     "sweeps": sweeps,
     "texts": texts,
+    "GGUF files": gguf_files,
     "typed sequences": typed_sequences,
     "arguments of chat models": arguments_of_chat_models,
     "replies of chat models": replies_of_chat_models,
@@ -271,7 +294,11 @@ READERS: dict[str, Callable[[Path], Reader]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_any_input_gives_a_result_or_our_own_error(
-    name: str, finished: Path, tmp_path: Path, record_property: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    finished: Path,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr("whatwhere.store.manifest._PAUSE", 0)
     monkeypatch.setattr("os.fsync", lambda _: None)  # nothing here is about power failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -56,6 +57,8 @@ def converted(path: Path) -> Path:
 
 
 def _convert(path: Path, directory: Path) -> None:
+    for left in directory.parent.glob(f"{glob.escape(directory.name)}.*.partial"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     beside = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
     try:
         model, tokenizer = _read(path)
@@ -71,15 +74,14 @@ def _convert(path: Path, directory: Path) -> None:
 
 def _read(path: Path) -> tuple[Any, Any]:
     """Model and tokenizer; refuses first what would not fit once its weights are single-precision numbers."""
-    from gguf import GGUFReader
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     place = str(path.parent)
+    file = read_header(path)
     try:
-        file = GGUFReader(path)
         weights = sum(int(tensor.n_elements) for tensor in file.tensors)
         memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
         model = load_weights(str(path), place, gguf_file=path.name)
@@ -88,6 +90,29 @@ def _read(path: Path) -> tuple[Any, Any]:
         return model, with_first_token(tokenizer) if first is not None and first.contents() else tokenizer
     except WhatwhereError:
         raise
+    except Exception as error:  # which error a damaged file gives depends on the damage
+        raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
+
+
+def read_header(path: Path) -> Any:
+    """The names, kinds and sizes in a GGUF file, as a ``gguf.GGUFReader``.
+
+    Raises:
+        WhatwhereError: the file is damaged.
+    """
+    import numpy as np
+    from gguf import GGUFReader
+
+    class Bounded(GGUFReader):
+        """Ends where the file ends; its base goes on reading nothing, for as many entries as the file claims."""
+
+        def _get(self, offset: int, dtype: Any, count: Any = 1, *order: Any, **more: Any) -> Any:
+            if offset + int(count) * np.dtype(dtype).itemsize > len(self.data):
+                raise ValueError("it ends before what it announces")
+            return super()._get(offset, dtype, count, *order, **more)
+
+    try:
+        return Bounded(path)
     except Exception as error:  # which error a damaged file gives depends on the damage
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
 
