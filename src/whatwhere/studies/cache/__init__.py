@@ -1,0 +1,47 @@
+"""Which heads need the whole KV cache, and what does it cost if the others forget?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whatwhere.studies.cache.tables import (
+    About,
+    CacheSettings,
+    Comparison,
+    HeadScore,
+    Need,
+    Policy,
+    PromptAnswer,
+    WindowLoss,
+)
+from whatwhere.studies.study import Figure, Study
+from whatwhere.studies.subject import ROTARY
+
+_HERE = "whatwhere.studies.cache"
+
+CACHE = Study(
+    name="cache",
+    question="Which heads need the whole KV cache?",
+    paper="Beyond the paper; the scores are those of Section 2.2",
+    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    settings=CacheSettings,
+    tables={
+        "about": About,
+        "heads": HeadScore,
+        "needs": Need,
+        "losses": WindowLoss,
+        "answers": PromptAnswer,
+        "policies": Policy,
+        "comparisons": Comparison,
+    },
+    measure=f"{_HERE}.measure:measure",
+    summary=f"{_HERE}.summary:summary",
+    figures=(
+        Figure("cache-loss", f"{_HERE}.figures:draw_losses", ("policies",)),
+        Figure("cache-map", f"{_HERE}.figures:draw_map", ("needs",)),
+    ),
+    claims=f"{_HERE}.claims:CLAIMS",
+    outcomes=f"{_HERE}.summary:outcomes",
+    smoke={"prompts": 2, "windows": 1},
+    example="whatwhere cache HuggingFaceTB/SmolLM2-135M --text notes.txt,code.txt",
+)

@@ -1,0 +1,107 @@
+"""What each order of KV heads costs, and which order is better: means over windows, compared window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whatwhere.heads.estimate import UNDEFINED, Estimate, mean, share
+from whatwhere.studies.cache.streamed_runs import StreamedSet
+from whatwhere.studies.cache.tables import (
+    ABLE,
+    FULL,
+    About,
+    CacheSettings,
+    Comparison,
+    HeadScore,
+    Policy,
+    PromptAnswer,
+    WindowLoss,
+)
+
+if TYPE_CHECKING:
+    from whatwhere.trace.rotary import RotaryModel
+
+
+def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:
+    """Whether the model with the full cache finds enough pass keys that forgetting could be seen."""
+    full = [row.right for row in answers if row.ranking == FULL]
+    return bool(full) and float(np.mean(full)) >= ABLE
+
+
+def policy_rows(
+    sets: Sequence[StreamedSet],
+    heads: Sequence[HeadScore],
+    losses: Sequence[WindowLoss],
+    answers: Sequence[PromptAnswer],
+    settings: CacheSettings,
+) -> list[Policy]:
+    """Each ranking at each budget; the draws of a random one together."""
+    full = {row.input: row.loss for row in losses if row.ranking == FULL}
+    rows = []
+    for ranking, budget in dict.fromkeys((one.ranking, one.budget) for one in sets if one.ranking != FULL):
+        here = [one for one in sets if (one.ranking, one.budget) == (ranking, budget)]
+        lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
+        told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
+        kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
+        rows.append(
+            Policy(
+                ranking=ranking,
+                budget=budget,
+                streamed=len(here[0].streamed),
+                cache=float(np.mean(kept)),
+                above=_over([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings),
+                passkey=_share(told),
+                key_loss=_over([row.loss for row in told], [row.input for row in told], settings),
+            )
+        )
+    return rows
+
+
+def comparison_rows(losses: Sequence[WindowLoss], settings: CacheSettings) -> list[Comparison]:
+    """Every two rankings at each budget."""
+    inputs = sorted({row.input for row in losses})
+    rows = []
+    for budget in settings.budgets:
+        each = {ranking: [_mean_loss(losses, ranking, budget, at) for at in inputs] for ranking in settings.rankings}
+        for one, other in combinations(settings.rankings, 2):
+            differences = [a - b for a, b in zip(each[one], each[other], strict=True)]
+            rows.append(Comparison(budget, one, other, _over(differences, inputs, settings)))
+    return rows
+
+
+def about_row(
+    model: RotaryModel, kv_heads: int, begins: str, losses: Sequence[WindowLoss], answers: Sequence[PromptAnswer],
+    settings: CacheSettings,
+) -> About:  # fmt: skip
+    """What was measured."""
+    full = [row for row in losses if row.ranking == FULL]
+    return About(
+        family=model.family,
+        source=", ".join(passage.name for passage in settings.passages),
+        begins=begins,
+        layers=len(model.attending),
+        kv_heads=kv_heads,
+        group=model.heads // kv_heads,
+        tokens=settings.window,
+        loss=_over([row.loss for row in full], [row.input for row in full], settings),
+        passkey=_share([row for row in answers if row.ranking == FULL]),
+    )
+
+
+def _mean_loss(losses: Sequence[WindowLoss], ranking: str, budget: float, at: int) -> float:
+    """Over the draws of a random ranking."""
+    return float(np.mean([r.loss for r in losses if (r.ranking, r.budget, r.input) == (ranking, budget, at)]))
+
+
+def _over(values: Sequence[float], inputs: Sequence[int], settings: CacheSettings) -> Estimate:
+    """A mean with its interval over inputs."""
+    return mean(values, inputs, settings.seed) if values else UNDEFINED
+
+
+def _share(rows: Sequence[PromptAnswer]) -> Estimate:
+    """Of prompts whose key is found; Wilson's interval, though the draws of a random ranking share prompts."""
+    return share(sum(row.right for row in rows), len(rows))

@@ -1,0 +1,157 @@
+"""Scores heads, streams KV heads in several orders, and measures what is lost: on text, and of a pass key.
+
+Rows are written run by run, and what the tables hold is not run again. Orders that stream the same heads share a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, score_heads
+from whatwhere.studies.cache.comparing import about_row, can_find_keys, comparison_rows, policy_rows
+from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
+from whatwhere.studies.cache.pattern_files import pattern_files
+from whatwhere.studies.cache.streamed_runs import StreamedSet, streamed_sets, token_losses
+from whatwhere.studies.cache.tables import CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
+from whatwhere.studies.language_models.token_windows import cut_windows
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.trace.rotary import RotaryModel
+
+Row = TypeVar("Row", WindowLoss, PromptAnswer)
+
+
+@dataclass(frozen=True, eq=False)
+class CacheTexts:
+    """Windows of the texts."""
+
+    scored: Int[Tensor, "scored seq"]
+    """On which heads are scored."""
+    asked: Int[Tensor, "window seq"]
+    """On which losses are measured; they come later in the same texts."""
+    names: list[str]
+    """The text of each of these."""
+    begins: str
+
+
+def measure(model: Any, settings: CacheSettings, results: Results, progress: Progress) -> None:
+    """Measures what the tables do not hold yet.
+
+    Args:
+        model: a transformers model with its tokenizer.
+        settings: what is streamed, and on what.
+        results: where the tables go.
+        progress: told the runs made and to make.
+    """
+    texts = texts_of(model, settings)
+    group = model.heads // kv_heads(model)
+    if not results.has("needs"):
+        results.write("heads", score_heads(model, texts.scored, settings, progress))
+        results.write("needs", need_rows(results.rows("heads", HeadScore), settings))
+    heads, needs = results.rows("heads", HeadScore), results.rows("needs", Need)
+    if results.manifest is not None:
+        for name, content in pattern_files(needs, group, settings, Path(model.name).name).items():
+            results.manifest.put(name, content)
+    sets = list(streamed_sets(needs, settings))
+    prompts = make_prompts(list(texts.asked), model.tokenizer, settings)
+    work = list(product(sets, range(len(texts.asked))))
+    losses = _fill("losses", WindowLoss, _losses(model, texts, settings), work, results, progress)
+    answer = _answers(model, prompts, settings)
+    work = list(product(sets, range(len(prompts))))
+    answers = _fill("answers", PromptAnswer, answer, work[: len(prompts)], results, progress)  # with the full cache
+    if can_find_keys(answers):
+        answers = _fill("answers", PromptAnswer, answer, work, results, progress)
+    results.write("policies", policy_rows(sets, heads, losses, answers, settings))
+    results.write("comparisons", comparison_rows(losses, settings))
+    results.write("about", [about_row(model, kv_heads(model), texts.begins, losses, answers, settings)])
+
+
+def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
+    """Windows of each text: the first are for scores, the others for losses.
+
+    Raises:
+        WhatwhereError: there is no text, no tokenizer, or a text is too short.
+    """
+    name, tokenizer = Path(model.name).name, getattr(model, "tokenizer", None)
+    if not isinstance(model, RotaryModel) or tokenizer is None:
+        raise WhatwhereError(
+            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
+            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
+        )
+    if not settings.passages:
+        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
+    most = settings.scored + settings.windows
+    cut = [cut_windows([text], tokenizer, tokens=settings.window, windows=most) for text in settings.passages]
+    for text, own in zip(settings.passages, cut, strict=True):
+        if len(own.ids) < most:
+            raise WhatwhereError(
+                f"expected at least {most * settings.window:,} tokens in {text.name} ({most} windows of "
+                f"{settings.window}), got {own.ids.numel():,}; give a longer text, or lower window or windows."
+            )
+    return CacheTexts(
+        scored=torch.cat([own.ids[: settings.scored] for own in cut]),
+        asked=torch.cat([own.ids[settings.scored :] for own in cut]),
+        names=[text.name for text in settings.passages for _ in range(settings.windows)],
+        begins=cut[0].begins,
+    )
+
+
+def _losses(model: RotaryModel, texts: CacheTexts, settings: CacheSettings) -> Callable[[StreamedSet, int], WindowLoss]:
+    """How a row of losses is made."""
+    group = model.heads // kv_heads(model)
+
+    def run(one: StreamedSet, number: int) -> WindowLoss:
+        start = settings.sink + settings.recent
+        losses, _ = token_losses(model, texts.asked[number : number + 1], one.masks(group, settings), start)
+        return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
+
+    return run
+
+
+def _answers(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings
+) -> Callable[[StreamedSet, int], PromptAnswer]:
+    """How a row of answers is made."""
+    group = model.heads // kv_heads(model)
+
+    def run(one: StreamedSet, number: int) -> PromptAnswer:
+        prompt = prompts[number]
+        start = prompt.ids.shape[1] - prompt.answer - 1
+        losses, likely = token_losses(model, prompt.ids, one.masks(group, settings), start)
+        right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
+        return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
+
+    return run
+
+
+def _fill(
+    table: str,
+    kind: type[Row],
+    make: Callable[[StreamedSet, int], Row],
+    work: Sequence[tuple[StreamedSet, int]],
+    results: Results,
+    progress: Progress,
+) -> list[Row]:
+    """Makes the rows of each set and input that the table does not hold, and writes each as it comes."""
+    rows = results.rows(table, kind)
+    known = {(row.ranking, row.draw, row.budget, row.input): row for row in rows}
+    same = {(one.streamed, at): known[*one.name, at] for one, at in work if (*one.name, at) in known}
+    for done, (one, at) in enumerate(work):
+        progress(f"{table}: {one.ranking} at {one.budget:g}", done, len(work))
+        if (*one.name, at) in known:
+            continue
+        before = same.get((one.streamed, at))
+        row = make(one, at) if before is None else replace(before, **one.named())
+        same[one.streamed, at] = row
+        rows.append(row)
+        results.write(table, rows)
+    return rows

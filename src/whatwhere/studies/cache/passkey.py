@@ -1,0 +1,70 @@
+"""Passkey prompts: a number is told within a text, and asked for at its end (Mohtashami and Jaggi 2023, Section 4.2).
+
+The sentence that tells it stands where a streamed head forgets it: after the sink, and more than the recent tokens
+before the answer begins.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.cache.tables import CacheSettings
+from whatwhere.studies.language_models.token_windows import token_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+DIGITS = 5
+TOLD = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
+ASKED = "\nWhat is the pass key? The pass key is"
+
+
+@dataclass(frozen=True, eq=False)
+class PasskeyPrompt:
+    """A prompt with its answer."""
+
+    ids: Int[Tensor, "1 seq"]
+    """The answer is at the end."""
+    answer: int
+    """Tokens of the answer."""
+    place: int
+    """Position of the first token of the sentence that tells the key."""
+
+
+def make_prompts(
+    windows: Sequence[Int[Tensor, "seq"]], tokenizer: PreTrainedTokenizerBase, settings: CacheSettings
+) -> list[PasskeyPrompt]:
+    """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
+
+    Raises:
+        WhatwhereError: windows are too short for it.
+    """
+    keys = random.Random(settings.seed)
+    made = []
+    for number in range(settings.prompts):
+        key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
+        told, asked = token_ids(tokenizer, TOLD.format(key=key)), token_ids(tokenizer, ASKED)
+        whole = token_ids(tokenizer, f"{ASKED} {key}")
+        shared = next((at for at, pair in enumerate(zip(asked, whole, strict=False)) if pair[0] != pair[1]), len(asked))
+        filler = windows[number % len(windows)].tolist()
+        seq, answer = len(filler), len(whole) - shared
+        last = seq - len(told) - max(settings.recent + answer, len(whole))
+        if last <= settings.sink:
+            raise WhatwhereError(
+                f"expected windows of at least {seq + settings.sink + 1 - last} tokens for passkey prompts, got {seq}; "
+                "raise window, or leave passkeys out with prompts 0."
+            )
+        place = int(np.linspace(settings.sink + 1, last, settings.prompts)[number])
+        rest = seq - place - len(told) - len(whole)
+        ids = [*filler[:place], *told, *filler[place : place + rest], *whole]
+        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place))
+    return made

@@ -1,0 +1,81 @@
+"""What a person reads of the study ``cache`` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.cache.tables import ABLE, About, Comparison, Policy
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Loss and passkey accuracy by ranking and budget, and which ranking is better."""
+    (about,) = results.rows("about", About)
+    policies, settings = results.rows("policies", Policy), results.settings
+    total = about.layers * about.kv_heads
+    blocks: list[RenderableType] = [
+        escape(
+            f"{total} KV heads of {Path(results.name).name} ({about.family}) on {about.source}: {about.loss.n} windows "
+            f"of {about.tokens} tokens; a streamed one keeps {settings.sink} first and {settings.recent} last tokens"
+        ),
+        f"loss with the full cache: {_interval(about.loss, 3)} nats per token",
+        _policies(policies),
+        *_verdicts(results.rows("comparisons", Comparison), settings.rankings[0]),
+        remark(
+            "cache: keys kept at the end of a window. above: loss above the full cache in nats per token, with "
+            "95 % intervals over windows. positional: the most positional beyond the first token are streamed first; "
+            "far: those that look far away least; both: by the product; induction: the lowest mass; paper: the paper's "
+            "positional score."
+        ),
+    ]
+    if about.passkey.n:
+        able = about.passkey.value >= ABLE
+        said = "" if able else " The model cannot do it, so pass keys say nothing about its cache."
+        blocks.append(f"pass keys found with the full cache: {about.passkey}.{said}")
+    return blocks
+
+
+def outcomes(results: Results) -> Mapping[str, float]:
+    """The loss above the full cache of the policy, by budget."""
+    first = results.settings.rankings[0]
+    rows = [row for row in results.rows("policies", Policy) if row.ranking == first]
+    return {f"above_{100 * row.budget:g}": row.above.value for row in rows}
+
+
+def _policies(rows: Sequence[Policy]) -> Table:
+    found = any(row.passkey.n for row in rows)
+    extra = ("pass keys", "key loss") if found else ()
+    made = table("ranking", "share", "streamed", "cache", "above", "95 %", *extra, left=("ranking",))
+    for budget in dict.fromkeys(row.budget for row in rows):
+        for row in sorted((row for row in rows if row.budget == budget), key=lambda row: row.above.value):
+            last = (f"{row.passkey.value:.2f}", f"{row.key_loss.value:.2f}") if found else ()
+            made.add_row(
+                row.ranking, f"{budget:g}", str(row.streamed), f"{row.cache:.2f}", f"{row.above.value:.3f}",
+                f"{row.above.low:.3f} to {row.above.high:.3f}", *last,
+            )  # fmt: skip
+    return made
+
+
+def _verdicts(rows: Sequence[Comparison], first: str) -> list[str]:
+    """A line for each budget: against which rankings the first one surely is better, as good or worse."""
+    lines = []
+    for budget in dict.fromkeys(row.budget for row in rows):
+        kinds: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
+        for row in (row for row in rows if row.budget == budget and row.ranking == first):
+            low, high = row.difference.interval
+            kind = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
+            kinds[kind].append(row.other)
+        said = "; ".join(f"{kind} {', '.join(others)}" for kind, others in kinds.items() if others)
+        lines.append(f"{first} at {budget:g}: {said}")
+    return lines
+
+
+def _interval(found: Estimate, digits: int) -> str:
+    return f"{found.value:.{digits}f} ({found.low:.{digits}f}-{found.high:.{digits}f})"
