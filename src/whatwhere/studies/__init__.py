@@ -11,6 +11,7 @@ from whatwhere.studies.study import Study, resolve
 STUDIES: dict[str, str] = {
     "dynamics": "whatwhere.studies.dynamics:DYNAMICS",
     "heads": "whatwhere.studies.language_models:HEADS",
+    "validity": "whatwhere.studies.validity:VALIDITY",
     "mechanism": "whatwhere.studies.mechanism:MECHANISM",
     "theorems": "whatwhere.studies.theorems:THEOREMS",
     "geometry": "whatwhere.studies.geometry:GEOMETRY",
