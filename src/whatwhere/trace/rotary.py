@@ -60,6 +60,10 @@ def check_family(name: str, config: Any) -> None:
             f"{name} ({family}) cannot be read: it has no rotary positions, but {NOT_ROTARY[family]}. "
             "Positional and symbolic scores are defined for models with rotary positions."
         )
+    if getattr(inner, "num_attention_heads", None) is None:
+        raise WhatwhereError(
+            f"{name} ({family}) cannot be read: expected a model that attends, got one without attention heads."
+        )
     for kind in (family, *(getattr(inner, "layer_types", None) or ())):
         if kind in NOT_PRODUCTS:
             raise WhatwhereError(
