@@ -152,6 +152,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("theorems", "--theta", "0.5", "--letters", "1000000000"), "expected an alphabet of 2 to"),
     (("chat", "reference/counter", "--max-tokens", "0"), "expected max_tokens from 1"),
     (("chat", "reference/counter", "--sizes", "1000000000", "--dry-run"), "expected sizes from 1"),
+    (("chat", "nosuch/model", "--dry-run"), "expected a provider that inspect-ai knows"),
     (("chat", "reference/counter", "--temperature", "nan", "--dry-run"), "expected a finite number for temperature"),
     (("reproduce", "--out", "/dev/null", "--preset", "smoke"), "could not write to /dev/null"),
     (("reproduce", "--out", "new", "--preset", "smoke", "--seed", "-1"), "expected a seed of 0 or more, got -1"),

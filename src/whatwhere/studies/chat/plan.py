@@ -130,6 +130,7 @@ def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:
     if isinstance(subject, Path) or subject == PAPER:
         return Cost(f"{subject}: nothing is asked, its numbers are there", {"calls": 0}, paid=False)
     plan = make_plan(subject, settings)
+    plan.provider.check_known()
     logs = [] if results.manifest is None else read_logs([results.directory / "logs" / plan.folder])
     there = {log.block: len(log.samples) for log in logs}
     left = {block: max(0, settings.examples - there.get(block, 0)) for block in plan.blocks}

@@ -26,6 +26,12 @@ LOCAL = (*OFFLINE, "hf", "ollama", "vllm", "sglang", "llama-cpp-python", "nnterp
 """Providers whose models run on the user's own machine."""
 SWITCHABLE = ("openai", "anthropic", "google", "openrouter", "grok")
 """Providers that inspect-ai knows how to ask for no reasoning; not every model of theirs obeys."""
+REMOTE = (
+    *SWITCHABLE, "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "groq", "hf-inference-providers",
+    "litellm-proxy", "meta", "mistral", "moonshot", "openai-api", "openai-api-completions", "perplexity", "sagemaker",
+    "sambanova", "together",
+)  # fmt: skip
+"""Other providers that come with inspect-ai; packages of their own may add some."""
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
@@ -113,6 +119,24 @@ class Provider:
             return host == "localhost" or ip_address(host).is_loopback
         except ValueError:  # a name
             return False
+
+    def check_known(self) -> None:
+        """Refuses a provider that nobody here knows, before its calls are priced.
+
+        Raises:
+            MissingExtraError: inspect-ai, which might know it, is not installed.
+            WhatwhereError: see above.
+        """
+        if self.name in (*LOCAL, *REMOTE):
+            return
+        try:
+            import inspect_ai.model  # noqa: F401 (makes its providers known)
+            from inspect_ai._util.registry import registry_find
+        except ImportError as error:
+            raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
+        if not registry_find(lambda one: one.type == "modelapi" and one.name.split("/")[-1] == self.name):
+            known = ", ".join(sorted({*LOCAL, *REMOTE}))
+            raise WhatwhereError(f"expected a provider that inspect-ai knows ({known}), got {self.name!r}.")
 
     @property
     def paid(self) -> bool:
