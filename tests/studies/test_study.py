@@ -62,13 +62,13 @@ MODULE = dedent('''
 
     def all_right(evidence):
         rows = evidence.rows("parrot", "letter", "shares", Share)
-        return Finding(all(row.right > 0.9 for row in rows), min(row.right for row in rows), "counted")
+        return Finding(min(row.right for row in rows), "counted")
 
     PARROT = Study(
         name="parrot", question="Does it answer?", paper="nowhere", subject=TRAINED, settings=Settings,
         tables={"shares": Share}, measure=measure, summary=lambda results: [f"parrot on {results.name}"],
         figures=(Figure("parrot", draw, ("shares",)),),
-        claims=(Claim("parrot-right", "It answers", "It answers.", "nowhere", "share", "0.9", all_right),),
+        claims=(Claim("parrot-right", "trained", "It answers", "It.", "nowhere", "share", "above 0.9", all_right),),
         outcomes=lambda results: {"right": results["shares"]["right"].mean()},
         smoke={"inputs": 4}, example="whatwhere parrot letter",
     )

@@ -51,7 +51,7 @@ def made_up(
         for hop, at in zip(HOPS, learned, strict=False)
     ]
     if test is not None:
-        accuracy += [Accuracy(steps[-1], "test", hop, Estimate(test, test - 0.01, test + 0.01, 5000)) for hop in HOPS]
+        accuracy += [Accuracy(steps[-1], "test", hop, Estimate(test, test - 0.005, test + 0.005, 5000)) for hop in HOPS]
     rows = [
         Score(step, layer, head, reading, tau, *(score or (lambda a, b: world_score(task, a, b)))(layer, step),
               2.8 if step == 0 else 0.85, 0.99 if step == 0 else 0.3, 0.1, 1200)
@@ -97,17 +97,18 @@ class World:
     dynamics: dict[str, Results] = field(default_factory=dict)
     mechanism: dict[str, Results] = field(default_factory=dict)
 
-    def evidence(self) -> Evidence:
+    def evidence(self, *, control: bool) -> Evidence:
         def find(study: str, model: str | None) -> Results:
-            found = getattr(self, study).get(model)
+            found = getattr(self, study).get(model) if control or model != "letter-control" else None
             if found is None:
                 raise NotTested(f"{study} of {model} is not there.", missing=True)
             return found
 
         return Evidence(find)
 
-    def judged(self) -> dict[str, Judged]:
-        return {one.claim.id: one for one in judge([self.evidence()], DYNAMICS.all_claims())}
+    def judged(self, *, control: bool = False) -> dict[str, Judged]:
+        """The verdicts; without the control's evidence unless it is asked for."""
+        return {one.claim.id: one for one in judge([self.evidence(control=control)], DYNAMICS.all_claims())}
 
     def failing(self) -> set[str]:
         return {name for name, one in self.judged().items() if one.verdict == "fails"}

@@ -29,9 +29,10 @@ HOSTILE = "</script><img src=x onerror=\"document.title='ran'\"><b>"
 STEPS = tuple(range(0, 1300, 40))
 LAYERS = 12
 CLAIM = {
-    "id": "hostile", "title": f"A title {HOSTILE}", "text": HOSTILE, "paper": "Section 3.1", "measured": "by eye",
-    "threshold": "none", "value": 0.25, "interval": [0.2, 0.3], "inputs": 1200, "verdict": "fails", "why": HOSTILE,
-    "seeds": [0.25, 0.5], "paper_value": "about 1",
+    "id": "hostile", "kind": "trained", "title": f"A title {HOSTILE}", "text": HOSTILE, "paper": "Section 3.1",
+    "measured": "by eye",
+    "threshold": "at most 0", "value": 0.25, "interval": [0.2, 0.3], "inputs": 1200, "verdict": "fails", "why": HOSTILE,
+    "seeds": [0.25, 0.5], "paper_value": "about 1", "depends_on": [], "fixed": "2026-11-15", "checksum": "abc",
 }  # fmt: skip
 CLAIMS = [
     CLAIM,

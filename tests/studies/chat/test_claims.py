@@ -8,7 +8,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.chat import CHAT
 from whatwhere.studies.chat.claims import CLAIMS
 from whatwhere.studies.chat.tables import Cell, ChatSettings
-from whatwhere.studies.claim import Finding
+from whatwhere.studies.claim import Claim, Finding
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.results import Results
 
@@ -32,6 +32,10 @@ def evidence(
     return Evidence.of(results)
 
 
+def met(claim: Claim, given: Evidence) -> bool:
+    return claim.met(claim.measure(given).value)
+
+
 def not_tested(claim: int, given: Evidence) -> str:
     with pytest.raises(NotTested) as raised:
         CLAIMS[claim].measure(given)
@@ -41,18 +45,18 @@ def not_tested(claim: int, given: Evidence) -> str:
 def test_one_size_at_which_numbers_win_is_not_consistently() -> None:
     found = ABOVE.measure(evidence())
     assert isinstance(found, Finding)
-    assert (found.holds, found.inputs) == (False, 1000)
+    assert (ABOVE.met(found.value), found.inputs) == (False, 1000)
     assert found.value == pytest.approx(2 / 3)
     assert "Not so: openai/x at 12." in found.why
-    assert ABOVE.measure(evidence(number=(0.9, 0.4, 0.0))).holds
+    assert met(ABOVE, evidence(number=(0.9, 0.4, 0.0)))
 
 
 def test_limits_are_kept_or_not() -> None:
-    falls = FALLS.measure(evidence())
-    assert (falls.holds, falls.value) == (True, pytest.approx(0.02))
-    assert STAYS.measure(evidence()).holds
-    assert not STAYS.measure(evidence(letter=(0.92, 0.88, 0.86))).holds  # reached is not above
-    assert not FALLS.measure(evidence(number=(0.9, 0.5, 0.0))).holds
+    assert FALLS.measure(evidence()).value == pytest.approx(0.02)
+    assert met(FALLS, evidence())
+    assert met(STAYS, evidence())
+    assert not met(STAYS, evidence(letter=(0.92, 0.88, 0.86))), "reached is not above"
+    assert not met(FALLS, evidence(number=(0.9, 0.5, 0.0)))
 
 
 @pytest.mark.parametrize("model", ["reference/x", "whatwhere/letter", "mockllm/model"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from evidence_among import among
 
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.geometry.claims import CLAIMS
@@ -13,7 +14,7 @@ from whatwhere.studies.judging import judge
 def judged(made_up):
     def run(letter=None, **number):
         there = {"number": made_up("number", **number), "letter": made_up("letter", letter)}
-        return {one.claim.id: one for one in judge([Evidence(lambda _, model: there[str(model)])], CLAIMS)}
+        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
 
     return run
 

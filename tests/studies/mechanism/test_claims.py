@@ -54,6 +54,21 @@ def layers_used(**changed: float) -> list[Any]:
     ]
 
 
+def selectivity(share_in_time: float, looks: int = 200) -> list[Any]:
+    def flow(value: float) -> Estimate:
+        return Estimate(value, value - 0.01, value + 0.01, looks)
+
+    return [tables.Selectivity(None, None, flow(0.01), flow(0.3), flow(share_in_time))]
+
+
+def keeping(kept: float = 1.0, residual: float = 0.5, elsewhere: float = 0.2, n: int = 900) -> list[Any]:
+    def one(value: float) -> Estimate:
+        return Estimate(value, value - 0.01, value + 0.01, n)
+
+    rest = [one(0.1), one(0.9 - elsewhere), one(elsewhere), one(1.0), one(5.0), one(0.0)]
+    return [tables.Keeping(None, one(0.9), one(kept), one(residual), *rest)]
+
+
 class World:
     """The results of a reproduction as the paper tells it, to be changed table by table."""
 
@@ -67,6 +82,8 @@ class World:
             self.put(model, "verdicts", verdicts(ROLE[model]))
             self.put(model, "kinds", kinds(symbolic_from=4))
             self.put(model, "layers_used", layers_used())
+            self.put(model, "selectivity", selectivity(0.97 if model == "number" else 0.33))
+            self.put(model, "keeping", keeping())
         self.results["theorems", None] = Results(THEOREMS, None)
         checks = [CheckRow(f"{task}_decomposition", "it decomposes", 1000, 0, 0, True, "") for task in ROLE]
         self.results["theorems", None].write("checks", checks)
@@ -152,15 +169,29 @@ def test_without_layers_behind_the_working_ones_propagation_cannot_be_asked(worl
     assert "none is left to propagate" in world.judged()["reflexive-is-symbolic"].why
 
 
-def test_a_last_layer_that_nothing_needs_fails_and_is_no_error(world: World) -> None:
-    world.put("letter", "ablation", ablation(set()))
-    assert world.failing() == {"letter-last-layer-needed"}
-    assert world.judged()["letter-last-layer-needed"].value == 0
+def test_flow_before_the_letter_is_there_is_not_selective(world: World) -> None:
+    world.put("number", "selectivity", selectivity(0.7))
+    world.put("letter", "selectivity", selectivity(0.8))
+    assert world.failing() == {"number-selective-copying", "letter-always-copies"}
+    world.put("number", "selectivity", selectivity(0.9))
+    assert world.judged()["number-selective-copying"].verdict == "open"
 
 
-def test_a_shallow_model_has_no_layer_11(world: World) -> None:
-    world.put("letter", "ablation", [row for row in ablation({0}) if row.layer < 6])
-    assert world.judged()["letter-last-layer-needed"].why == "the letter model has no layer 11."
+def test_heads_that_never_look_early_allow_no_verdict_on_copying(world: World) -> None:
+    world.put("number", "selectivity", selectivity(1.0, looks=19))
+    assert "hardly ever look where a pointer points" in world.judged()["number-selective-copying"].why
+
+
+def test_an_answer_that_the_stream_keeps_alone_is_not_propagated_by_heads(world: World) -> None:
+    world.put("number", "keeping", keeping(residual=0.99))
+    assert world.failing() == {"number-heads-propagate"}
+
+
+def test_an_answer_that_is_lost_again_is_not_preserved(world: World) -> None:
+    world.put("letter", "keeping", keeping(kept=0.9, elsewhere=0.6))
+    assert world.failing() == {"letter-reflexive-preserves", "letter-reflexive-looks"}
+    world.put("letter", "keeping", keeping(n=0))
+    assert "can never be read" in world.judged()["letter-reflexive-preserves"].why
 
 
 def test_a_model_that_needs_no_head_at_all_allows_no_verdict(world: World) -> None:

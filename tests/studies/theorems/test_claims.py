@@ -67,8 +67,6 @@ def test_one_error_of_a_check_fails_its_claim(name: str, claim: str) -> None:
 @pytest.mark.parametrize(
     ("name", "claim"),
     [
-        ("out_of_range_inputs", "theorem-1-index-as-printed"),
-        ("tied_inputs", "theorem-1-retrieval-without-rotation"),
         ("printed_index_bound_fails", "theorem-2-index-as-printed"),
         ("printed_retrieval_bound_fails", "theorem-2-retrieval-as-printed"),
     ],
@@ -78,6 +76,12 @@ def test_a_printed_statement_fails_by_its_counterexamples(name: str, claim: str)
     assert (one.verdict, one.value, one.inputs) == ("fails", 7, 100)
     checks = [check(one, counterexamples=0) if one == name else check(one) for one in CHECKS]
     assert judged(checks=checks)[claim].verdict == "holds"
+
+
+def test_index_is_undefined_out_of_range_so_that_the_printed_statement_is_ill_posed() -> None:
+    one = judged()["theorem-1-index-as-printed"]
+    assert (one.verdict, one.value) == ("ill-posed", 7)
+    assert one.why.startswith("Index is not defined where an integer points outside the input (erratum E3)")
 
 
 def test_a_positional_head_that_retrieves_refutes_the_remark() -> None:
