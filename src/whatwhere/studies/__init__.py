@@ -16,6 +16,7 @@ STUDIES: dict[str, str] = {
     "theorems": "whatwhere.studies.theorems:THEOREMS",
     "geometry": "whatwhere.studies.geometry:GEOMETRY",
     "length": "whatwhere.studies.length:LENGTH",
+    "cache": "whatwhere.studies.cache:CACHE",
     "chat": "whatwhere.studies.chat:CHAT",
 }
 """Every study, in the order of the paper's argument."""
