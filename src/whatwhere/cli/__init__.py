@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from whatwhere.cli import data, report, reproduce, sweep, train
+from whatwhere.cli import data, report, reproduce, scores, sweep, train
 from whatwhere.cli.console import complain, note
 from whatwhere.cli.studies import command_of
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
@@ -22,7 +22,7 @@ from whatwhere.machine.memory import is_exhausted
 from whatwhere.studies import STUDIES, study_named
 
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
-_ORDER = ("data", "train", *STUDIES, "reproduce", "report", "sweep")
+_ORDER = ("data", "train", *STUDIES, "compare", "share", "reproduce", "report", "sweep")
 
 
 class _Commands(TyperGroup):
@@ -55,7 +55,7 @@ app = typer.Typer(
     context_settings=_HELP,
 )
 
-for command in (data, train, reproduce, report, sweep):
+for command in (data, train, scores, reproduce, report, sweep):
     command.register(app)
 
 

@@ -17,7 +17,9 @@ STUDIES: dict[str, str] = {
     "geometry": "whatwhere.studies.geometry:GEOMETRY",
     "length": "whatwhere.studies.length:LENGTH",
     "cache": "whatwhere.studies.cache:CACHE",
+    "rope": "whatwhere.studies.rope:ROPE",
     "chat": "whatwhere.studies.chat:CHAT",
+    "causal": "whatwhere.studies.causal:CAUSAL",
 }
 """Every study, in the order of the paper's argument."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,13 +83,14 @@ def _write_scores(
     facts, error = _layers(model, inputs, chosen, settings, progress)
     repeats = induction(model, inputs.vocabulary, layers=list(chosen), seed=settings.seed).tolist()  # [layer][head]
     rows: list[HeadRow] = []
+    origin = _origin(model, inputs, settings, results)
     repeated = dict(zip(chosen, repeats, strict=True))
     for _, group in groupby(facts, key=lambda layer: len(layer.heads)):
         same = {layer.layer: layer for layer in group}
         both = (stack_layers([layer.scores[name] for layer in same.values()]) for name in (PAPER, RENORMALISED))
         for one in summary_rows(*both, gamma=settings.gamma, seed=settings.seed):
             layer = same[one.layer]
-            rows.append(_row(layer, one, repeated[one.layer][layer.heads[one.head]], settings.gamma))
+            rows.append(_row(layer, one, repeated[one.layer][layer.heads[one.head]], origin))
     results.write("spectrum", [row for layer in facts for row in _spectrum(layer)])
     if settings.taus:
         results.write("temperatures", [row for layer in facts for row in _temperatures(layer, settings.gamma)])
@@ -150,18 +153,34 @@ def _layers(
     return facts, error
 
 
-def _row(layer: LayerFacts, found: HeadSummary, repeats: float, gamma: float) -> HeadRow:
+def _origin(model: Traceable, inputs: ScoredInputs, settings: HeadsSettings, results: Results) -> dict[str, Any]:
+    """What was scored on what: the first columns of the table. A place on this machine is left out."""
+    name, commit = results.name or model.name, getattr(getattr(model, "config", None), "_commit_hash", None)
+    texts = " ".join(settings.decisive()["text"])
+    return {
+        "model": Path(name).name if Path(name).exists() else name,
+        "revision": str(commit or results.inputs.get("model", "")),
+        "text": texts if inputs.is_text else f"{inputs.source}, seed {settings.seed}",
+        "tau": settings.tau,
+        "gamma": settings.gamma,
+    }
+
+
+def _row(layer: LayerFacts, found: HeadSummary, repeats: float, origin: dict[str, Any]) -> HeadRow:
     at = found.head  # an index into the heads that were chosen
     rest = float(layer.scores[REST].positional[0, at]), float(layer.scores[REST].symbolic[0, at])
     weights = _weights(layer, at)
     best = None if np.isnan(weights).all() else int(np.nanargmax(weights))
     previous, first = layer.looks[:2, :, at].mean((1, 2)).tolist()
     return HeadRow(
+        **origin,
         layer=layer.layer,
         head=layer.heads[at],
         label=found.label,
         positional=found.positional,
         symbolic=found.symbolic,
+        centred_positional=1 - found.symbolic.value,
+        centred_symbolic=1 - found.positional.value,
         entropy=found.entropy,
         entropy_share=found.entropy_share,
         own=found.own,
@@ -172,7 +191,7 @@ def _row(layer: LayerFacts, found: HeadSummary, repeats: float, gamma: float) ->
         renormalised_symbolic=found.renormalised_symbolic,
         rest_positional=rest[0],
         rest_symbolic=rest[1],
-        rest_label=label_of(*rest, gamma),
+        rest_label=label_of(*rest, origin["gamma"]),
         planes=len(layer.frequencies),
         weighted_id=math.nan if best is None else float(weighted_id(weights)),
         dominant_id=None if best is None else best + 1,

@@ -110,14 +110,31 @@ class About:
 
 @dataclass(frozen=True)
 class HeadRow:
-    """One head."""
+    """One head. A table of these says by itself what was scored on what, so tables of several models may be joined.
 
+    This is the schema in which head scores are shared: ``whatwhere compare``, ``whatwhere share``.
+    """
+
+    model: str
+    """The name of the model: of the hub, of its file or directory, or of a shipped one."""
+    revision: str
+    """The commit on the hub; for other models a fingerprint of the weights."""
+    text: str
+    """Checksums of the texts, or the task and its seed."""
+    tau: float
+    """Temperature of the weights of swaps."""
+    gamma: float
+    """Tolerance of the labels."""
     layer: int
     head: int
     label: str
     """``positional``, ``symbolic``, ``uniform``, ``mixed`` or ``undefined``."""
     positional: Estimate
     symbolic: Estimate
+    centred_positional: float
+    """1 - symbolic: 1 for a sharp positional head, 0 for a symbolic and for a flat one."""
+    centred_symbolic: float
+    """1 - positional: 1 for a sharp symbolic head, 0 for a positional and for a flat one."""
     entropy: float
     """In nats."""
     entropy_share: float

@@ -56,9 +56,9 @@ def cut_windows(
         raise WhatwhereError(
             f"expected at least one window for each of {len(passages)} texts, got {windows}; raise inputs."
         )
-    before, after = _template(tokenizer) if template else (_first_tokens(tokenizer), [])
+    before, after = _template(tokenizer) if template else (first_tokens(tokenizer), [])
     around = len(before) + len(after)
-    bodies = [_ids(tokenizer, passage.text) for passage in passages]
+    bodies = [token_ids(tokenizer, passage.text) for passage in passages]
     shortest, passage = min(zip(map(len, bodies), passages, strict=True), key=lambda pair: pair[0])
     if around + shortest < LEAST_TOKENS:
         raise WhatwhereError(
@@ -78,13 +78,14 @@ def cut_windows(
     return Windows(torch.tensor(cut), str(tokenizer.decode(before)) if before else "")
 
 
-def _ids(tokenizer: PreTrainedTokenizerBase, text: str, **options: Any) -> list[int]:
+def token_ids(tokenizer: PreTrainedTokenizerBase, text: str, **options: Any) -> list[int]:
+    """The ids of a text, with nothing before or after it unless asked for."""
     return list(tokenizer(text, **{"add_special_tokens": False, "verbose": False, **options})["input_ids"])  # pyright: ignore[reportArgumentType]
 
 
-def _first_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+def first_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """What the tokenizer puts before any text; often nothing, or the token that begins a sequence."""
-    plain, whole = _ids(tokenizer, "a"), _ids(tokenizer, "a", add_special_tokens=True)
+    plain, whole = token_ids(tokenizer, "a"), token_ids(tokenizer, "a", add_special_tokens=True)
     starts = (start for start in range(len(whole)) if whole[start : start + len(plain)] == plain)
     return whole[: next(starts, 0)]
 
@@ -103,7 +104,7 @@ def _template(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]
             f"expected a model with a chat template, got none that can be filled ({reason:.160}); leave template out."
         ) from error
     before, _, after = filled.partition(_PLACE)
-    return _ids(tokenizer, before), _ids(tokenizer, after)
+    return token_ids(tokenizer, before), token_ids(tokenizer, after)
 
 
 def query_positions(asked: str, seq: int) -> list[int]:

@@ -1,0 +1,99 @@
+"""``whatwhere compare`` and ``whatwhere share``: head scores of two models side by side, or given to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whatwhere.cli import console
+from whatwhere.cli.places import place
+
+if TYPE_CHECKING:
+    from whatwhere.studies.language_models.agreement import Agreement
+
+_SCORES = "heads.csv of `whatwhere heads`, the directory that holds it, or a Parquet file."
+_MOST = 12
+"""Heads whose labels differ that are listed."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(epilog="Example: [bold]whatwhere compare analysis-a/heads analysis-b/heads[/bold]")(compare)
+    app.command(epilog="Example: [bold]whatwhere share analysis-a/heads --push me/head-scores[/bold]")(share)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help=_SCORES, parser=place)],
+    second: Annotated[Path, typer.Argument(help="The same of another text, temperature or model.", parser=place)],
+    out: Annotated[Path, typer.Option(help="Where the table and the figure go.", parser=place)] = Path("comparison"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Which heads agree in two tables of head scores?"""
+    from whatwhere.store.files import write_bytes
+    from whatwhere.store.tables import write_csv
+    from whatwhere.studies.language_models import agreement
+    from whatwhere.studies.language_models.shared_scores import read_scores
+    from whatwhere.studies.style import save_figure, style
+
+    tables = [read_scores(path) for path in (first, second)]
+    found = agreement.compare(*tables)
+    names = [f"{table['model'][0]}, tau {table['tau'][0]:g}" for table in tables]
+    names = [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)]
+    write_bytes(out / "agreement.csv", write_csv(found.heads))
+    with style():
+        save_figure(agreement.draw(found, names), out / "agreement")
+    if as_json:
+        confusion = found.confusion.rename_axis(None).rename_axis(None, axis=1).to_dict("index")
+        correlations = {name: None if value != value else value for name, value in found.correlations.items()}
+        shared = {"heads": len(found.heads), "left_out": found.left_out, "same_label": found.share}
+        console.print_json({**shared, "correlations": correlations, "confusion": confusion})
+        return
+    _print(found, names)
+    console.note(f"Table and figure: {out}")
+
+
+def _print(found: Agreement, names: list[str]) -> None:
+    for name in names:
+        console.out.print(name)
+    console.out.print(f"{len(found.heads)} heads in both, {found.share:.0%} with the same label.\n")
+    numbers = console.table("rank correlation over heads", "", left=("rank correlation over heads",))
+    for name, value in found.correlations.items():
+        numbers.add_row(name, "-" if value != value else f"{value:.2f}")
+    console.out.print(numbers)
+    labels = console.table("label of A \\ of B", *found.confusion.columns, left=("label of A \\ of B",))
+    for label, row in found.confusion.iterrows():
+        labels.add_row(str(label), *(str(count) for count in row))
+    console.out.print(labels)
+    others = found.heads.loc[~found.heads["same"]]
+    if len(others):
+        some = others.head(_MOST).to_dict("records")
+        listed = [f"{row['layer']}.{row['head']} {row['label_a']}/{row['label_b']}" for row in some]
+        more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
+        console.remark(f"Other labels: {', '.join(listed)}{more}.")
+    if found.left_out:
+        console.remark(f"{found.left_out} heads are in one table only.")
+
+
+def share(
+    scores: Annotated[Path, typer.Argument(help=_SCORES, parser=place)],
+    parquet: Annotated[Path | None, typer.Option(help="Write them as Parquet to this file.", parser=place)] = None,
+    push: Annotated[str | None, typer.Option(help="Add them to this dataset of the Hub, OWNER/NAME.")] = None,
+) -> None:
+    """Give head scores to others: as a Parquet file, or as a dataset of the Hub."""
+    from whatwhere.errors import WhatwhereError
+    from whatwhere.store.files import write_bytes
+    from whatwhere.studies.language_models import shared_scores
+
+    if parquet is None and push is None:
+        raise WhatwhereError("expected --parquet FILE or --push OWNER/NAME, got neither; name one of them.")
+    table = shared_scores.read_scores(scores)
+    if parquet is not None:
+        content = shared_scores.to_parquet(table)
+        if content is None:
+            raise WhatwhereError("pyarrow is needed to write Parquet; install it: pip install pyarrow")
+        write_bytes(parquet, content)
+        console.note(f"Written: {parquet}")
+    if push is not None:
+        console.note(f"Pushed: {shared_scores.push(table, push)}")

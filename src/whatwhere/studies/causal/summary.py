@@ -1,0 +1,73 @@
+"""What a person reads of the study ``causal`` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.causal.tables import CHANGES, Ability, CausalSettings, Effect, Member
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Which heads were changed, what the model can do, and what each change costs."""
+    members, abilities = results.rows("sets", Member), results.rows("abilities", Ability)
+    rows, settings = results.rows("effects", Effect), results.settings
+    blocks: list[RenderableType] = [f"Heads changed by label: {escape(Path(results.name).name)}", _sets(members)]
+    blocks += ["\nWhat the model does when nothing is changed", _abilities(abilities)]
+    if unable := [row.probe for row in abilities if not row.able]:
+        blocks.append(remark(f"Not above chance, so nothing was changed there: {', '.join(unable)}."))
+    for change in CHANGES:
+        blocks += [f"\n{change.capitalize()}: increase of the loss, nats per token", _effects(rows, change)]
+    return [*blocks, _explanation(settings)]
+
+
+def _sets(members: Sequence[Member]) -> Table:
+    made = table("label", "heads", "which", left=("label", "which"))
+    made.columns[-1].no_wrap = False
+    for label in dict.fromkeys(row.label for row in members):
+        own = [row for row in members if row.label == label and row.draw is None]
+        made.add_row(f"{label} ", str(len(own)), " " + " ".join(f"{row.layer}.{row.head}" for row in own))
+    return made
+
+
+def _abilities(rows: Sequence[Ability]) -> Table:
+    made = table("", "loss", "right", "chance", "inputs", left=("",))
+    for row in rows:
+        chance = "" if isnan(row.chance) else f"{row.chance:.2f}"
+        made.add_row(row.probe, f"{row.loss.value:.2f}", _interval(row.right), chance, str(row.right.n))
+    return made
+
+
+def _effects(rows: Sequence[Effect], change: str) -> Table:
+    made = table("", "label", "its heads", "others", "difference", "below", left=("", "label"))
+    for row in sorted((row for row in rows if row.change == change), key=lambda row: row.probe):
+        cells = (_change(row.loss), f"{row.control.value:+.2f}", _change(row.excess), f"{row.beaten}/{row.draws}")
+        made.add_row(row.probe, f" {row.label}", *cells)
+    return made
+
+
+def _explanation(settings: CausalSettings) -> RenderableType:
+    by = "scores beyond the first token" if settings.beyond else "the paper's scores"
+    return remark(
+        f"Labels by {by}, tau {settings.tau:g}, gamma {settings.gamma:g}. others: random heads of other labels in the "
+        "same layers, mean over draws; below: draws that cost less. In brackets: 95 % intervals (bootstrap over "
+        "windows of the texts, or prompts). induction: random tokens that repeat; back: two tokens in a pattern that "
+        f"repeats; name: a name {settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: "
+        f"each query sees the first and the last {settings.recent} keys."
+    )
+
+
+def _interval(found: Estimate) -> str:
+    return f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
+
+
+def _change(found: Estimate) -> str:
+    return f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"

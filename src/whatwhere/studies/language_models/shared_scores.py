@@ -1,0 +1,104 @@
+"""Head scores as a file that others read: the table ``heads``, as CSV or Parquet, on disk or as a dataset of the Hub.
+
+The columns are those of :class:`whatwhere.studies.language_models.tables.HeadRow`. Each row says which model, which
+revision, which text and which temperature, so tables of several models can be put below one another.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.store.files import read_bytes
+from whatwhere.store.tables import read_csv, write_csv
+from whatwhere.studies.language_models.tables import HeadRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CARD = """\
+---
+tags: [attention-heads, interpretability, rope, whatwhere]
+---
+
+# Positional and symbolic scores of attention heads
+
+One row per head of {models}. `positional` is how far attention stays at its place when keys change places, `symbolic`
+how far it follows their contents, each with a 95 % interval (`_low`, `_high`, `_n`). The columns are described in
+docs/language_models.md of whatwhere, with which this table was made: `whatwhere heads MODEL --text FILE`.
+"""
+
+
+def read_scores(path: Path) -> pd.DataFrame:
+    """The scores of a model's heads.
+
+    Args:
+        path: ``heads.csv``, the directory that holds it, or a Parquet file.
+
+    Raises:
+        WhatwhereError: there is no such file, it has other columns, or no rows.
+    """
+    path = path / "heads.csv" if path.is_dir() else path
+    content = read_bytes(path, "a table of head scores")
+    if path.suffix == ".parquet":
+        import pandas as pd
+
+        try:
+            content = write_csv(pd.read_parquet(io.BytesIO(content)))
+        except ImportError as error:
+            raise WhatwhereError(f"pyarrow is needed to read {path}; install it: pip install pyarrow") from error
+        except (ValueError, OSError) as error:  # what pyarrow raises is one of these
+            raise WhatwhereError(f"expected a Parquet file at {path}, got: {error!s:.160}.") from error
+    found = read_csv(HeadRow, content, f"the head scores at {path}")
+    if found.empty:
+        raise WhatwhereError(f"expected scores of heads in {path}, got none; make them with: whatwhere heads MODEL")
+    return found
+
+
+def to_parquet(scores: pd.DataFrame) -> bytes | None:
+    """The scores as Parquet; None if pyarrow is not installed."""
+    try:
+        return scores.to_parquet(None, index=False)
+    except ImportError:
+        return None
+
+
+def push(scores: pd.DataFrame, dataset: str) -> str:
+    """Adds the scores to a dataset of the Hub, as CSV and, with pyarrow, as Parquet, in one commit.
+
+    Args:
+        scores: as :func:`read_scores` gives them.
+        dataset: ``OWNER/NAME``; it is made if it is not there.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        MissingExtraError: the client of the Hub is not installed.
+        WhatwhereError: there is no token, or the Hub refuses.
+    """
+    try:
+        from huggingface_hub import CommitOperationAdd, HfApi, get_token
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    except ImportError as error:
+        raise MissingExtraError("huggingface_hub", "hf", "to push scores to the Hub") from error
+    if get_token() is None:
+        raise WhatwhereError("expected a token of the Hub, got none; log in with: hf auth login, or set HF_TOKEN.")
+    models = sorted(set(scores["model"]))
+    name = "-".join(model.replace("/", "--") for model in models)
+    contents = {f"{name}.csv": write_csv(scores), f"{name}.parquet": to_parquet(scores)}
+    contents["README.md"] = _CARD.format(models=", ".join(models)).encode()
+    added = [CommitOperationAdd(file, content) for file, content in contents.items() if content is not None]
+    api = HfApi()
+    try:
+        api.create_repo(dataset, repo_type="dataset", exist_ok=True)
+        made = api.create_commit(dataset, added, commit_message=f"Head scores of {name}", repo_type="dataset")
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise WhatwhereError(
+            f"the Hub did not take the dataset {dataset}: {reason:.200}; nothing was changed there. Check its name "
+            "(OWNER/NAME) and the rights of your token."
+        ) from error
+    return str(made.commit_url)
