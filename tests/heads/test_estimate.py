@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.estimate import Estimate, bootstrap_interval, bootstrap_means, mean, share
+from whatwhere.heads.estimate import (
+    Estimate,
+    bootstrap_interval,
+    bootstrap_means,
+    clustered_shares,
+    mean,
+    ratios,
+    share,
+)
 
 
 def test_an_estimate_prints_its_value_its_interval_and_its_number() -> None:
@@ -54,6 +62,26 @@ def test_values_of_one_cluster_are_drawn_together() -> None:
     assert (alone.n, repeated.n) == (50, 400)
     low, high = mean(by_input.repeat(8)).interval
     assert high - low < 0.5 * (alone.high - alone.low)  # copies that count as new would deceive
+
+
+def test_a_share_of_positions_has_the_interval_of_its_inputs() -> None:
+    holds = np.random.default_rng(0).random((60, 2)) < 0.4
+    inputs = np.arange(60)
+    assert clustered_shares(holds, inputs) == [share(int(hits), 60) for hits in holds.sum(0)]
+    repeated = clustered_shares(holds.repeat(5, 0), inputs.repeat(5))
+    for column, one in enumerate(repeated):
+        wanted = mean(holds[:, column])
+        assert (one.value, one.interval, one.n) == (wanted.value, pytest.approx(wanted.interval), 300)
+    agreed = clustered_shares(np.ones((300, 1), bool), inputs.repeat(5))
+    assert (agreed[0].interval, agreed[0].n) == (share(60, 60).interval, 300)
+    assert clustered_shares(np.ones((0, 1), bool), [])[0].n == 0
+
+
+def test_a_ratio_of_totals_weighs_each_cluster_by_its_size() -> None:
+    sizes = np.arange(1.0, 41.0)
+    (half, nothing) = ratios(np.stack([sizes / 2, sizes], 1), np.stack([sizes, sizes], 1), [40, 0])
+    assert (half.value, half.low, half.high, half.n) == (0.5, 0.5, 0.5, 40)
+    assert math.isnan(nothing.value)
 
 
 def test_undefined_values_are_left_out() -> None:

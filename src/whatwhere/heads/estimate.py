@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -92,8 +92,47 @@ def mean(
         return UNDEFINED
     counts = np.bincount(index, defined)
     sums = np.bincount(index, np.where(defined, values, 0))
-    low, high = percentiles(resampled_ratio(sums[:, None], counts[:, None], RESAMPLES, seed))
-    return Estimate(float(sums.sum() / n), float(low[0]), float(high[0]), n)
+    (found,) = ratios(sums[:, None], counts[:, None], [n], seed)
+    return found
+
+
+def ratios(
+    sums: Float[np.ndarray, "cluster x"], counts: Float[np.ndarray, "cluster x"], n: Sequence[int], seed: int = 0
+) -> list[Estimate]:
+    """Ratios of two totals over clusters, with bootstrap intervals over clusters; the same draws serve all of them.
+
+    Args:
+        sums: what each cluster adds to the upper total.
+        counts: what it adds to the lower one: its observations, or a size that the upper total is a part of.
+        n: how many observations each ratio is made of; none makes it undefined.
+        seed: of the resampling.
+    """
+    if not len(sums):
+        return [UNDEFINED for _ in n]
+    low, high = percentiles(resampled_ratio(sums, counts, RESAMPLES, seed))
+    return [
+        Estimate(float(sums[:, x].sum() / counts[:, x].sum()), float(low[x]), float(high[x]), number)
+        if number else UNDEFINED
+        for x, number in enumerate(n)
+    ]  # fmt: skip
+
+
+def clustered_shares(holds: Bool[np.ndarray, "n x"], clusters: Sequence[int] | np.ndarray) -> list[Estimate]:
+    """Shares of observations that come in clusters (positions of one input): intervals by resampling whole clusters.
+
+    Where all observations agree, resampling shows no spread; then it is Wilson's interval of so many clusters.
+    """
+    import numpy as np
+
+    n, (found, index) = len(holds), np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.zeros((len(found), holds.shape[1]))
+    np.add.at(sums, index, holds)
+    counts = np.zeros_like(sums) + np.bincount(index, minlength=len(found))[:, None]
+    estimates = ratios(sums, counts, [n] * holds.shape[1])
+    for x, hits in enumerate(holds.sum(0).tolist()):
+        if hits in (0, n) or len(found) == n:
+            estimates[x] = replace(share(round(hits * len(found) / max(1, n)), len(found)), n=n)
+    return estimates
 
 
 def bootstrap_interval(

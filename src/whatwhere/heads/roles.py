@@ -10,18 +10,20 @@ the answer: p_r is h - r away, and this *distance* decides which layer can bring
 - ``itself`` (Reflexive) and ``previous``: the query's own position, and the one before it;
 - ``elsewhere``: none of these.
 
-The token before a pointer may also be the one it points at, so the shares can add up to more than one.
+The token before a pointer may also be the one it points at, so the shares can add up to more than one. Pointers of one
+input are not independent, so intervals over several of them are by input.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.estimate import Estimate, share
+from whatwhere.heads.estimate import Estimate, clustered_shares
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.vocabulary import Vocabulary
 
@@ -33,9 +35,9 @@ class RoleShare:
     layer: int
     head: int
     queries: str
-    """``path`` for all pointers of the path, ``last`` for the last token alone."""
+    """``path`` for all pointers of the path, ``last`` for the last token alone, ``served`` for some distances."""
     distance: int | None
-    """Hops from the query to the answer; None for all distances, each query counted by itself."""
+    """Hops from the query to the answer; None for several distances, each query counted by itself."""
     role: str
     share: Estimate
     """Of the queries."""
@@ -66,7 +68,10 @@ def hops_nearer(
 
 
 def role_shares(
-    strongest: Int[np.ndarray, "layer n head seq"], batch: Batch, vocabulary: Vocabulary
+    strongest: Int[np.ndarray, "layer n head seq"],
+    batch: Batch,
+    vocabulary: Vocabulary,
+    served: Mapping[int, Collection[int]] | None = None,
 ) -> list[RoleShare]:
     """Counts the roles of every head.
 
@@ -74,6 +79,7 @@ def role_shares(
         strongest: the key to which each query pays most attention.
         batch: the inputs, with their paths.
         vocabulary: of the task.
+        served: for some layers, the distances that are counted together as ``served``.
 
     Raises:
         WhatwhereError: there are no inputs.
@@ -83,17 +89,25 @@ def role_shares(
     there = vocabulary.goals(batch.tokens)
     nearer = hops_nearer(strongest, batch.tokens, vocabulary)
     rows: list[RoleShare] = []
-    distances = range(1, int(batch.hops.max()) + 1)
     for queries in ("path", "last"):
-        found: list[dict[str, Bool[np.ndarray, "layer n head"]]] = []
-        for distance in distances:
+        asked: dict[int, Int[np.ndarray, "chosen"]] = {}
+        found: dict[int, dict[str, Bool[np.ndarray, "layer chosen head"]]] = {}
+        for distance in range(1, int(batch.hops.max()) + 1):
             (inputs,) = np.nonzero(batch.hops >= distance if queries == "path" else batch.hops == distance)
             if len(inputs):
-                roles = _roles(strongest, nearer, batch, there, inputs, distance, vocabulary.function)
-                found.append(roles)
-                rows += _rows(roles, queries, distance)
-        pooled = {role: np.concatenate([roles[role] for roles in found], 1) for role in found[0]}
-        rows += _rows(pooled, queries, None)
+                asked[distance] = inputs
+                found[distance] = _roles(strongest, nearer, batch, there, inputs, distance, vocabulary.function)
+                rows += _rows(found[distance], inputs, queries, distance)
+        together = {(queries, None): list(found)}
+        if queries == "path":
+            together |= {
+                ("served", layer): [at for at in some if at in found] for layer, some in (served or {}).items()
+            }
+        for (name, layer), distances in together.items():
+            if distances:
+                parts = [found[distance] for distance in distances]
+                pooled = {role: np.concatenate([roles[role] for roles in parts], 1) for role in parts[0]}
+                rows += _rows(pooled, np.concatenate([asked[distance] for distance in distances]), name, None, layer)
     return rows
 
 
@@ -121,9 +135,21 @@ def _roles(
     return roles | {"elsewhere": ~np.logical_or.reduce(list(roles.values()))}
 
 
-def _rows(roles: dict[str, Bool[np.ndarray, "layer n head"]], queries: str, distance: int | None) -> list[RoleShare]:
+def _rows(
+    roles: dict[str, Bool[np.ndarray, "layer n head"]],
+    inputs: Int[np.ndarray, "n"],
+    queries: str,
+    distance: int | None,
+    only: int | None = None,
+) -> list[RoleShare]:
+    """One row for each role and head, of all layers or of one."""
+    cells = [
+        (layer, head) for layer, head in np.ndindex(*next(iter(roles.values())).shape[::2]) if only in (None, layer)
+    ]
     return [
-        RoleShare(layer, head, queries, distance, role, share(int(count), holds.shape[1]))
+        RoleShare(layer, head, queries, distance, role, share)
         for role, holds in roles.items()
-        for (layer, head), count in np.ndenumerate(holds.sum(1))
+        for (layer, head), share in zip(
+            cells, clustered_shares(np.stack([holds[at, :, head] for at, head in cells], 1), inputs), strict=True
+        )
     ]

@@ -10,8 +10,8 @@ TASKS = [NumberTask(), LetterTask(), LetterTask(generator="decoy")]
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("hop", [1, 2, 3, 4])
-def test_a_changed_hop_is_one_token_and_another_answer(task: NumberTask | LetterTask, hop: int) -> None:
+@pytest.mark.parametrize("hop", [1, 2, 3, 4, 5])
+def test_a_changed_hop_or_answer_is_one_token_and_another_answer(task: NumberTask | LetterTask, hop: int) -> None:
     plain, changed = change_one_hop(task, task.sample(100, hops=4, seed=2), hop, seed=5)
     assert len(plain) > 20
     differs = plain.tokens != changed.tokens
@@ -21,8 +21,10 @@ def test_a_changed_hop_is_one_token_and_another_answer(task: NumberTask | Letter
     assert (task.solve(changed.tokens) == changed.answers).all()
     assert (changed.paths[:, :hop] == plain.paths[:, :hop]).all()
     assert changed.hops.max() <= task.max_hops
-    if hop == 4:  # another target token is always to be had
+    if hop >= 4:  # another target token is always to be had
         assert (changed.hops == plain.hops).all()
+    if hop == 5:
+        assert (changed.paths == plain.paths).all()
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.estimate import UNDEFINED, Estimate
 from whatwhere.studies.mechanism import MECHANISM, tables
 from whatwhere.studies.mechanism.summary import outcomes, shortcut_layers, summary
 from whatwhere.studies.results import Results
@@ -48,8 +48,34 @@ ROWS: dict[str, list[Any]] = {
     ],
     "sufficient": [tables.SufficientSet(1, 1, 2, "0.0", estimate(0.99), estimate(0.97), estimate(1.0))],
     "patching": [
-        tables.Patched(1, 1, "state", 0, 0, estimate(0.2, 0.1, 0.4, 50), 50),
-        tables.Patched(1, 1, "state", 1, 0, estimate(1.0, 0.93, 1.0, 50), 50),
+        tables.Patched(1, 1, 0, 0, estimate(0.2, 0.1, 0.4, 50), 50),
+        tables.Patched(1, 1, 1, 0, estimate(1.0, 0.93, 1.0, 50), 50),
+    ],
+    "edges": [
+        tables.Edge(1, None, None, 1, 0, 0, 0, estimate(0.4, 0.3, 0.5, 30), estimate(0.9, 0.8, 0.95, 30)),
+        tables.Edge(1, 0, 0, 0, None, None, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.8, 0.7, 0.9, 30)),
+        tables.Edge(1, 0, 0, 0, 1, 0, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.05, 0.0, 0.1, 30)),  # too small
+    ],
+    "selectivity": [
+        tables.Selectivity(None, None, estimate(0.01, 0.0, 0.02, 70), estimate(0.3), estimate(0.97, 0.95, 0.99)),
+        tables.Selectivity(0, 0, estimate(0.01, 0.0, 0.02, 70), UNDEFINED, UNDEFINED),
+        tables.Selectivity(1, 0, UNDEFINED, UNDEFINED, UNDEFINED),  # looks nowhere
+    ],
+    "kinds": [tables.Kind(1, 0, "symbolic", estimate(0.1), estimate(0.9))],
+    "keeping": [
+        tables.Keeping(0, estimate(0.0), *[UNDEFINED] * 8),
+        tables.Keeping(
+            1,
+            estimate(0.5),
+            estimate(0.98),
+            estimate(0.99),
+            estimate(0.2),
+            estimate(0.7),
+            estimate(0.1),
+            estimate(1.5),
+            estimate(8.25),
+            estimate(-0.5),
+        ),
     ],
     "chains": [tables.Chain(1, True, estimate(1.0, 0.96, 1.0), 0.125), tables.Chain(2, False, estimate(0.5), 1.0)],
 }
@@ -82,6 +108,10 @@ def test_the_text_tells_each_number_with_its_interval_and_count() -> None:
         "all mixed .50* all .99",
         "1 1 of 2 0 .99 (.10-.90) .97 (.10-.90) 1.00 (.10-.90)",
         "hop 1: layer 1, 1.00 (.93-1.00) of 50 pairs",
+        "token at p1 0.0 at p0 .90 (.80-.95) .40 (.30-.50) 0.0 at p0 answer .80 (.70-.90) .60 (.50-.70)",
+        "2 of 3 edges carry 0.1 or more",
+        "all .01 (.00-.02) 70 .30 (.10-.90) 100 .97 (.95-.99) 0.0 .01 (.00-.02) 70 undefined 0 undefined before:",
+        "1 symbolic .50 .98 .20 .70 .10 1.5/8.2/-0.5 .99 (.10-.90)",
         "1 1.00 (.96-1.00) 100 .12 trained",
         "2 .50 (.10-.90) 100 nothing hides the answer",
     ):
@@ -106,10 +136,13 @@ def test_shortcuts_are_layers_with_enough_far_looks() -> None:
 
 
 def test_patching_without_pairs_or_effect_says_so() -> None:
-    none = tables.Patched(1, 1, "state", 0, 0, Estimate(math.nan, math.nan, math.nan, 0), 0)
+    none = tables.Patched(1, 1, 0, 0, Estimate(math.nan, math.nan, math.nan, 0), 0)
     assert "hop 1: no pairs" in written(patching=[none]).summary
     assert "hop 1: none, of 50 pairs" in written(patching=ROWS["patching"][:1]).summary
 
 
 def test_a_sweep_shows_heads_and_layers() -> None:
-    assert outcomes(written()) == {"needed_heads": 1, "sufficient_heads": 1, "layers_used": pytest.approx(1.5)}
+    assert outcomes(written()) == {
+        "needed_heads": 1, "sufficient_heads": 1, "layers_used": pytest.approx(1.5),
+        "flow_in_time": pytest.approx(0.97),
+    }  # fmt: skip

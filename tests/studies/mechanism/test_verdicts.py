@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from whatwhere.heads.estimate import Estimate, share
 from whatwhere.studies.mechanism.tables import Ablation, Delivery, Role
-from whatwhere.studies.mechanism.verdicts import judge
+from whatwhere.studies.mechanism.verdicts import SERVES, judge, served_distances
 
 
 def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
@@ -27,10 +27,10 @@ def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
         for distance in (1, 2)
     ]
     roles = [
-        Role(layer, 0, "path", distance, role, share(hits, 100))
+        Role(layer, 0, queries, None, role, share(hits, 100))
         for layer in needed
-        for distance in (None, 1, 2)
-        for role, hits in (("index", 90 if distance == serves.get(layer, 9) else 10), ("itself", 40))
+        for queries in ("path", "last", *(["served"] if layer in serves else []))
+        for role, hits in (("index", 90 if queries == "served" else 10), ("itself", 40))
     ]
     verdicts = judge(roles, deliveries, ablations)
     assert [row.verdict for row in verdicts] == [
@@ -44,3 +44,9 @@ def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
         0.9,
         100,
     )
+
+
+def test_the_share_itself_decides_what_a_layer_serves() -> None:
+    rows = [Delivery(0, 1, share(30, 100)), Delivery(0, 2, share(24, 100)), Delivery(1, 1, share(25, 100))]
+    assert rows[0].share.low < SERVES < rows[1].share.high
+    assert served_distances(rows) == {0: [1], 1: [1]}

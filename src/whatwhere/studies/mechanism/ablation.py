@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.observation import AT_ONCE, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
 from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Head, Kind, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -63,46 +64,30 @@ class MeanAblation:
             found = []
             for heads in sets:
                 start = min((layer for layer, head in heads if (layer, head) not in base), default=len(states) - 1)
-                found.append(self._finish(states[start], start, {*base, *heads}))
+                ablated = {*base, *heads}
+                found.append(go_on(self.model, states[start], start, self.edits(ablated), self._last_live(ablated)))
             parts.append(torch.stack(found))
         return torch.cat(parts, 1).numpy(force=True)
 
     def _states(self, ids: Int[Tensor, "n seq"], ablated: Collection[Head]) -> Iterator[Float[Tensor, "n seq d_model"]]:
         """The residual stream before each layer, up to the last one that still attends."""
-        state = self.model.embedding(ids)
+        state, edits = self.model.embedding(ids), self.edits(ablated)
         yield state
         for layer, block in zip(range(self._last_live(ablated)), self.model.layers(), strict=False):
-            state = block(state, *self.model.turns_of(layer, ids.shape[1]), edit=self._edit(layer, ablated))
+            state = block(state, *self.model.turns_of(layer, ids.shape[1]), edit=edits.get(layer))
             yield state
-
-    def _finish(
-        self, state: Float[Tensor, "n seq d_model"], start: int, ablated: Collection[Head]
-    ) -> Float[Tensor, "n vocab"]:
-        """Goes on from the residual stream before a layer.
-
-        Behind the last layer that still attends, only the last position matters.
-        """
-        last = self._last_live(ablated)
-        for layer, block in list(enumerate(self.model.layers()))[start:]:
-            state = state if layer <= last else state[:, -1:]
-            turns = self.model.turns_of(layer, state.shape[1])
-            state = block(state, *turns, last_only=layer >= last, edit=self._edit(layer, ablated))
-        return self.model.head(self.model.norm(state[:, -1]))
 
     def _last_live(self, ablated: Collection[Head]) -> int:
         return max((layer for layer, head in self.heads if (layer, head) not in ablated), default=-1)
 
-    def _edit(self, layer: int, ablated: Collection[Head]) -> Edit | None:
-        heads = [head for at, head in ablated if at == layer]
-        if not heads:
-            return None
+    def edits(self, ablated: Collection[Head]) -> dict[int, Edit]:
+        """By layer, what replaces the ablated heads by their means."""
+        return {layer: partial(self._edit, layer, ablated) for layer in {layer for layer, _ in ablated}}
 
-        def edit(written: Float[Tensor, "n kept head d_head"]) -> Float[Tensor, "n kept head d_head"]:
-            changed = written.clone()
-            changed[:, :, heads] = self.means[layer, -written.shape[1] :, heads]
-            return changed
-
-        return edit
+    def _edit(self, layer: int, ablated: Collection[Head], written: Tensor) -> Tensor:
+        heads, changed = [head for at, head in ablated if at == layer], written.clone()
+        changed[:, :, heads] = self.means[layer, -written.shape[1] :, heads]
+        return changed
 
 
 @dataclass(frozen=True)

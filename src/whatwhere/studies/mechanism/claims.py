@@ -7,12 +7,23 @@ from pathlib import Path
 
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
-from whatwhere.studies.mechanism.tables import Ablation, Kind, LayersUsed, SufficientSet, Verdict, read_heads
+from whatwhere.studies.mechanism.tables import (
+    Ablation,
+    Keeping,
+    Kind,
+    LayersUsed,
+    Selectivity,
+    SufficientSet,
+    Verdict,
+    read_heads,
+)
 from whatwhere.studies.theorems.claims import errors_of
 
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
 REFLEXIVE = "itself"
 """The role of a head that looks at the query itself, as Reflexive does."""
+ENOUGH = 20
+"""Looks at a place that still holds a pointer, for a statement about them."""
 
 
 def ablations(evidence: Evidence, model: str) -> Sequence[Ablation]:
@@ -87,6 +98,40 @@ def reflexive_is_symbolic(evidence: Evidence) -> Finding:
         raise NotTested("the last layer of both models works, so that none is left to propagate.")
     why = f"Purely symbolic at the end of training: {'; '.join(told)}."
     return Finding(symbolic / behind, why, None, inputs)
+
+
+def flow_in_time(evidence: Evidence, model: str) -> Finding:
+    """Of what flows along the places that pointers index, the share that comes once the answer is there."""
+    ablations(evidence, model)
+    (row,) = (row for row in evidence.rows("mechanism", model, "selectivity", Selectivity) if row.layer is None)
+    if row.before.n < ENOUGH or not row.share.n:
+        raise NotTested(
+            f"the heads of the {model} model hardly ever look where a pointer points before the answer is there."
+        )
+    told = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
+    why = f"A look moves {told} before the answer is at the place, and {row.arrived.value:.3f} ({row.arrived.n}) then."
+    return Finding(row.share.value, why, row.share.interval, row.share.n)
+
+
+def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
+    """What keeps the answer at the last position, over all layers behind its arrival.
+
+    Args:
+        evidence: of a reproduction.
+        model: the task.
+        what: ``kept``: the share of layers after which it can be read as before; ``elsewhere``: attention to what does
+            not hold it; ``residual``: answers that stay right without all heads from there on.
+    """
+    ablations(evidence, model)
+    (row,) = (row for row in evidence.rows("mechanism", model, "keeping", Keeping) if row.layer is None)
+    found = getattr(row, what)
+    if not found.n:
+        raise NotTested(f"the answers of the {model} model can never be read before the end.")
+    why = (
+        f"Attention to itself {row.itself.value:.2f}, to other positions that hold the answer {row.equal.value:.2f}, "
+        f"elsewhere {row.elsewhere.value:.2f}; right without these heads {row.residual.value:.2f}."
+    )
+    return Finding(found.value, why, found.interval, found.n)
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals() | {"errors_of": errors_of})

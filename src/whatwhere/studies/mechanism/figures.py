@@ -15,7 +15,10 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.mechanism import tables
 from whatwhere.studies.mechanism.flow_figures import task_of
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import HOPS, NEUTRAL, TASK
+from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
+
+FAINT, LABELLED = 0.02, 0.1
+"""Effects of edges from which on they are drawn, and named."""
 
 
 def draw_overview(results: Mapping[str, Results]) -> Figure:
@@ -26,7 +29,7 @@ def draw_overview(results: Mapping[str, Results]) -> Figure:
     most = max(row.hops for row in readout)
     roles = [row for row in one.rows("roles", tables.Role) if row.queries == "path" and row.distance is None]
     longest = [row for row in readout if row.hops == most]
-    last = [row for row in patching if row.what == "state" and row.changed_hop == most]
+    last = [row for row in patching if row.changed_hop == most]
     pointers, moves = one.rows("pointers", tables.Pointer), one.rows("moves", tables.Move)
     figure, panels = pyplot.subplots(2, 4, figsize=(15, 8.4))
     title = f"Mechanism of the {task} model ({one.settings.inputs} inputs)"
@@ -58,6 +61,70 @@ def draw_needs(results: Mapping[str, Results]) -> Figure:
     left.set_ylabel("")
     _draw_elimination(right, one.rows("elimination", tables.Elimination), one.rows("sufficient", tables.SufficientSet))
     return figure
+
+
+def draw_copying(results: Mapping[str, Results]) -> Figure:
+    """The chain of hops as edges, what flows before and after the answer comes, and what keeps it at the last token."""
+    (one,) = results.values()
+    task = task_of(one)
+    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(15, 5.4), width_ratios=(1.2, 1, 1))
+    title = f"What flows along the path of the {task} model ({one.settings.inputs} inputs)"
+    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    layers = 1 + max(row.layer for row in one.rows("ablation", tables.Ablation))
+    _draw_edges(left, one.rows("edges", tables.Edge), layers, TASK[task])
+    _draw_selectivity(middle, one.rows("selectivity", tables.Selectivity), TASK[task])
+    _draw_keeping(right, one.rows("keeping", tables.Keeping), TASK[task])
+    return figure
+
+
+def _draw_edges(axes: Axes, rows: Sequence[tables.Edge], layers: int, colour: str) -> None:
+    """Positions of the path from the answer to the last token, time runs down; the wider, the larger the effect."""
+    hops = max((row.hops for row in rows), default=1)
+    for row in (row for row in rows if row.alone.value >= FAINT):
+        start = (hops - row.from_position, -1 if row.from_layer is None else row.from_layer)
+        end = (hops - row.to_position, layers if row.to_layer is None else row.to_layer)
+        strength = min(1.0, row.alone.value)
+        arrow = {"arrowstyle": "-|>", "color": colour, "alpha": 0.25 + 0.75 * strength, "linewidth": 0.4 + 3 * strength}
+        axes.annotate("", xy=end, xytext=start, arrowprops={**arrow, "shrinkA": 5, "shrinkB": 5})
+        axes.plot(*zip(start, end, strict=True), "o", color=NEUTRAL, markersize=4)
+        if row.alone.value >= LABELLED:
+            middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
+            axes.annotate(f"{row.alone.value:.2f}".removeprefix("0"), middle, fontsize=7, ha="center", va="bottom")
+    axes.set_yticks(range(-1, layers + 1), ["token", *map(str, range(layers)), "answer"])
+    axes.set_xticks(range(hops + 1), [f"p{hops - at}" for at in range(hops + 1)])
+    axes.set(ylim=(layers + 0.6, -1.6), xlim=(-0.4, hops + 0.4), ylabel="layer", xlabel="position of the path")
+    axes.set_title("edges between the heads that suffice (share of a changed answer)", fontsize=9.5)
+
+
+def _draw_selectivity(axes: Axes, rows: Sequence[tables.Selectivity], colour: str) -> None:
+    """The flow of a look in each layer; heads of one layer stand beside each other."""
+    heads = [row for row in rows if row.layer is not None]
+    every = next(row for row in rows if row.layer is None)
+    where = [f"{row.layer}.{row.head}".removesuffix(".0") for row in heads]
+    for what, shade, mark, shift in (("before", NEUTRAL, "s", -0.12), ("arrived", colour, "o", 0.12)):
+        points = [(at + shift, one) for at, row in enumerate(heads) if (one := getattr(row, what)).n]
+        if points:
+            places, estimates = zip(*points, strict=True)
+            _errorbar(axes, places, estimates, shade, f"{what}: {getattr(every, what).value:.3f} a look", f"{mark}-")
+    axes.set_xticks(range(len(where)), where)
+    axes.set(xlabel="layer", ylabel="logit difference moved by a swap of the value")
+    axes.set_title(f"flow from an indexed place: {every.share.value:.2f} in time", fontsize=9.5)
+    axes.legend(fontsize=8)
+
+
+def _draw_keeping(axes: Axes, rows: Sequence[tables.Keeping], colour: str) -> None:
+    """Where the last token looks once it holds the answer, and what is answered without the heads from there on."""
+    shown = [row for row in rows if row.layer is not None and row.kept.n]
+    layers, bottom = [row.layer for row in shown], np.zeros(len(shown))
+    for what, shade in (("itself", colour), ("equal", HOPS[3]), ("elsewhere", PALE)):
+        height = np.array([getattr(row, what).value for row in shown])
+        label = {"equal": "others that hold the answer"}.get(what, what)
+        axes.bar(layers, height, bottom=bottom, color=shade, width=0.8, label=f"looks at {label}")
+        bottom += height
+    _errorbar(axes, layers, [row.residual for row in shown], "black", "right without heads from here on", "D--")
+    axes.set(ylim=(0, 1.3), xlabel="layer", ylabel="share", yticks=np.arange(0, 1.1, 0.2))
+    axes.set_title("the last token, once it holds the answer", fontsize=9.5)
+    axes.legend(fontsize=7.5, loc="upper center", ncols=2)
 
 
 def _draw_elimination(axes: Axes, steps: Sequence[tables.Elimination], sets: Sequence[tables.SufficientSet]) -> None:
@@ -128,10 +195,17 @@ def _heat(
     axes.set_title(title, fontsize=9.5)
 
 
-def _errorbar(axes: Axes, hops: Sequence[int], estimates: Sequence[Estimate], colour: str) -> None:
+def _errorbar(
+    axes: Axes,
+    at: Sequence[Any],
+    estimates: Sequence[Estimate],
+    colour: str,
+    label: str = "this model",
+    line: str = "o-",
+) -> None:
     values = np.array([one.value for one in estimates])
     ends = np.abs(np.array([[one.low for one in estimates], [one.high for one in estimates]]) - values)
-    axes.errorbar(hops, values, ends, fmt="o-", color=colour, capsize=3, label="this model")
+    axes.errorbar(at, values, ends, fmt=line, color=colour, capsize=3, markersize=4, label=label)
 
 
 def _draw_layers_used(axes: Axes, rows: Sequence[tables.LayersUsed], colour: str) -> None:

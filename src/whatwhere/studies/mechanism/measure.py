@@ -16,15 +16,27 @@ from whatwhere.heads.summary import score_windows
 from whatwhere.heads.weighting import TAU
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
+from whatwhere.studies.mechanism.copying import copying
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
 from whatwhere.studies.mechanism.flow import flow
-from whatwhere.studies.mechanism.observation import observe
-from whatwhere.studies.mechanism.patching import patch
+from whatwhere.studies.mechanism.keeping import keeping
+from whatwhere.studies.mechanism.observation import AT_ONCE, observe
+from whatwhere.studies.mechanism.patching import edges, patch, solved_pairs
 from whatwhere.studies.mechanism.probe import pointers
 from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, readout
 from whatwhere.studies.mechanism.sufficient_sets import sufficient_sets
-from whatwhere.studies.mechanism.tables import Ablation, Chain, Delivery, Kind, MechanismSettings, Role, Window
-from whatwhere.studies.mechanism.verdicts import judge
+from whatwhere.studies.mechanism.tables import (
+    Ablation,
+    Chain,
+    Delivery,
+    Kind,
+    MechanismSettings,
+    Role,
+    SufficientSet,
+    Window,
+    read_heads,
+)
+from whatwhere.studies.mechanism.verdicts import judge, served_distances
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
@@ -34,7 +46,7 @@ from whatwhere.trace.traceable import trace
 LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
 INPUTS_PER_PAIR = 20
-"""Patching runs the model some 130 times per pair, so there is one pair for so many inputs."""
+"""Patching runs the model many times per pair, so there is one pair for so many inputs; for swaps of values, two."""
 SCORED = 512
 """Inputs on which heads are scored, if there are so many."""
 
@@ -55,15 +67,15 @@ def measure(model: GPTJ, settings: MechanismSettings, results: Results, progress
     if not results.has("contents"):
         _show(model, task, settings, results)
     batch = task.sample(settings.inputs, seed=settings.seed)
+    ablation = MeanAblation(model, batch.tokens)
     if not results.has("pointers"):
-        _observe(model, task, batch, settings.seed, results, progress)
+        _observe(ablation, task, batch, settings.seed, results, progress)
     if not results.has("windows"):
         _score(model, task, batch, settings.seed, results)
     if not results.has("sufficient"):
-        _ablate(model, task, batch, settings, results, progress)
-    if not results.has("patching"):
-        pairs = settings.inputs // INPUTS_PER_PAIR
-        results.write("patching", patch(model, task, pairs, settings.seed, progress))
+        _ablate(ablation, task, batch, settings, results, progress)
+    if not results.has("selectivity"):
+        _patch(ablation, task, settings, results, progress)
     if not results.has("chains"):
         results.write("chains", longer_chains(model, task, settings.inputs // task.max_hops, settings.seed, progress))
 
@@ -78,17 +90,21 @@ def _show(model: GPTJ, task: Task, settings: MechanismSettings, results: Results
     results.write("contents", contents)
 
 
-def _observe(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results, progress: Progress) -> None:
-    """The tables that change nothing in the model, over the inputs that it solves."""
+def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, results: Results, progress: Progress) -> None:
+    """What happens on the inputs that the model solves."""
+    model = ablation.model
     solved = batch[model.predict(batch.tokens) == batch.answers]
     if not len(solved):
         raise WhatwhereError(
             f"expected a model that solves some inputs, got one that solves none of {len(batch)}; train it further."
         )
     seen = observe(model, solved.tokens, progress)
-    results.write("roles", [Role(**vars(row)) for row in role_shares(seen.strongest, solved, task.vocabulary)])
+    brought = deliveries(seen, solved)
+    found = role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought))
+    results.write("roles", [Role(**vars(row)) for row in found])
     results.write("readout", readout(seen, solved))
-    results.write("deliveries", deliveries(seen, solved))
+    results.write("deliveries", brought)
+    results.write("keeping", keeping(seen, solved, ablation, task.answer_ids))
     results.write("moves", moves(seen, solved, task.vocabulary))
     results.write("layers_used", layers_used(seen, solved, seed))
     longest = task.sample(len(batch), hops=task.max_hops, seed=seed + 1)
@@ -111,10 +127,9 @@ def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -
 
 
 def _ablate(
-    model: GPTJ, task: Task, batch: Batch, settings: MechanismSettings, results: Results, progress: Progress
+    ablation: MeanAblation, task: Task, batch: Batch, settings: MechanismSettings, results: Results, progress: Progress
 ) -> None:
     """The tables that take heads away."""
-    ablation = MeanAblation(model, batch.tokens)
     if not results.has("ablation"):
         results.write("ablation", ablate_heads(ablation, batch, progress))
     ablations = results.rows("ablation", Ablation)
@@ -129,6 +144,22 @@ def _ablate(
     steps, sets = sufficient_sets(ablation, batch, held_out, progress)
     results.write("elimination", steps)
     results.write("sufficient", sets)
+
+
+def _patch(
+    ablation: MeanAblation, task: Task, settings: MechanismSettings, results: Results, progress: Progress
+) -> None:
+    """The tables that mix two runs of the model."""
+    model, seed, pairs = ablation.model, settings.seed, settings.inputs // INPUTS_PER_PAIR
+    if not results.has("patching"):
+        results.write("patching", patch(model, task, pairs, seed, progress))
+    if not results.has("edges"):
+        (most,) = (row for row in results.rows("sufficient", SufficientSet) if row.hops == task.max_hops)
+        chosen = solved_pairs(model, task, task.max_hops + 1, min(pairs, AT_ONCE), seed)
+        results.write("edges", edges(ablation, chosen, read_heads(most.heads), progress))
+    looks, selective = copying(model, task, 2 * pairs, seed, progress)
+    results.write("copying", looks)
+    results.write("selectivity", selective)
 
 
 def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Progress) -> list[Chain]:

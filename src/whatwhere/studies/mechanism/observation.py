@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whatwhere.model.gptj import GPTJ
+from whatwhere.model.gptj import GPTJ, Edit
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.trace.traceable import trace
 
@@ -55,15 +57,53 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
 
 @torch.no_grad()
 def record(
-    model: GPTJ, tokens: Int[np.ndarray, "n seq"]
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Mapping[int, Edit] | None = None
 ) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
-    """The residual stream before the first layer and after each, and what each layer's heads write."""
+    """The residual stream before the first layer and after each, and what each layer's heads write.
+
+    Args:
+        model: the model.
+        tokens: the inputs.
+        edits: by layer, a change of what its heads write; it is recorded as changed.
+    """
     written: list[Tensor] = []
 
-    def keep(values: Tensor) -> Tensor:
-        written.append(values)
-        return values
+    def keep(layer: int, values: Tensor) -> Tensor:
+        written.append(edits[layer](values) if edits and layer in edits else values)
+        return written[-1]
 
-    edits = dict.fromkeys(range(model.config.layers), keep)
-    states = list(model.residuals(model.check_tokens(tokens), edits=edits))
+    every = {layer: partial(keep, layer) for layer in range(model.config.layers)}
+    states = list(model.residuals(model.check_tokens(tokens), edits=every))
     return torch.stack(states), torch.stack(written)
+
+
+@torch.no_grad()
+def go_on(
+    model: GPTJ,
+    state: Float[Tensor, "n seq d_model"],
+    start: int,
+    edits: Mapping[int, Edit] | None = None,
+    last: int | None = None,
+) -> Float[Tensor, "n vocab"]:
+    """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.
+
+    Args:
+        model: the model.
+        state: the residual stream before the layer.
+        start: the layer.
+        edits: by layer, a change of what its heads write. In the last layer too it sees every position, unless:
+        last: the last layer that still attends; from there on only the last position is computed.
+    """
+    blocks, edits = list(model.layers()), edits or {}
+    for layer in range(start, len(blocks)):
+        state = state if last is None or layer <= last else state[:, -1:]
+        at_end = layer == len(blocks) - 1 and layer not in edits if last is None else layer >= last
+        state = blocks[layer](state, *model.turns_of(layer, state.shape[1]), last_only=at_end, edit=edits.get(layer))
+    return model.head(model.norm(state[:, -1]))
+
+
+def replaced(ours: Tensor, theirs: Tensor, at: Int[Tensor, "n"], heads: slice | int = slice(None)) -> Tensor:
+    """Ours, but at one position of each input theirs; of what heads write, maybe that of one head alone."""
+    changed, rows = ours.clone(), torch.arange(len(at))
+    changed[rows, at, heads] = theirs[rows, at, heads]
+    return changed

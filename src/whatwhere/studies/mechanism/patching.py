@@ -1,17 +1,20 @@
-"""Where a changed hop travels: activation patching between two inputs that differ in one pointer.
+"""Where a changed token travels: activation patching between two inputs that differ in one token of the path.
 
-The model runs on an input, but at one layer and one position of the path it gets what it computed on the other input.
-If its answer becomes that of the other input, this place carries the changed hop. Two things are patched:
+The model runs on an input, but at one place it gets what it computed on the other input.
 
-- ``state``: the residual stream after a layer, all that the position knows by then;
-- ``heads``: only what the heads of that layer write there, so what the layer moved.
+- **Places.** The residual stream at one position of the path after a layer. If the answer becomes that of the other
+  input, this place carries the change. The changed pointer is at p_(hop-1). Its effect must reach p_0 through the
+  pointers between, and those positions, common to the two paths, are patched.
+- **Edges** (path patching). What one head writes at one position of the path reaches one later head alone, as its
+  query, key or value. All heads between stay as they were; MLPs do not. What the later head then writes goes on freely.
+  Here the inputs differ in the answer itself. Effects are shares of the difference between the two answers' logits.
 
-The changed pointer is at p_(hop-1). Its effect must reach p_0 through the pointers between, and those positions, common
-to the two paths, are patched. (:class:`whatwhere.trace.interventions.Patch` replaces a head at all positions.)
+(:class:`whatwhere.trace.interventions.Patch` replaces a head at all positions.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import numpy as np
@@ -19,74 +22,136 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whatwhere.heads.estimate import share
+from whatwhere.heads.estimate import ratios, share
 from whatwhere.model.gptj import GPTJ, Edit
-from whatwhere.studies.mechanism.observation import AT_ONCE, record
+from whatwhere.studies.mechanism.ablation import MeanAblation
+from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record, replaced
 from whatwhere.studies.mechanism.paths import change_one_hop
-from whatwhere.studies.mechanism.tables import Patched
+from whatwhere.studies.mechanism.tables import Edge, Head, Patched
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
-WHAT = ("state", "heads")
+Place = tuple[int | None, int | None, int]
+"""Layer, head and position of the path. Without a layer: the token itself at the start, the answer at the end."""
+
+
+def solved_pairs(model: GPTJ, task: Task, hop: int, pairs: int, seed: int = 0) -> tuple[Batch, Batch]:
+    """Inputs of the most hops with one hop (or, one further, the answer) changed; the model solves both of a pair."""
+    drawn = task.sample(2 * pairs, hops=task.max_hops, seed=seed + hop)
+    plain, changed = change_one_hop(task, drawn, hop, seed)
+    solved = (model.predict(plain.tokens) == plain.answers) & (model.predict(changed.tokens) == changed.answers)
+    return plain[solved][:pairs], changed[solved][:pairs]
 
 
 def patch(model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = no_progress) -> list[Patched]:
-    """Patches inputs of the most hops, for a change in each of their hops.
-
-    For each hop there are up to ``pairs`` pairs of inputs; only pairs are used of which the model solves both.
-    """
+    """Patches places, for a change in each of the hops, on up to ``pairs`` pairs of inputs."""
     hops = task.max_hops
     rows: list[Patched] = []
     for hop in range(1, hops + 1):
         progress("patching activations", hop * (hop - 1), hops * (hops + 1))
-        plain, changed = change_one_hop(task, task.sample(2 * pairs, hops=hops, seed=seed + hop), hop, seed)
-        solved = (model.predict(plain.tokens) == plain.answers) & (model.predict(changed.tokens) == changed.answers)
-        plain, changed = plain[solved][:pairs], changed[solved][:pairs]
+        plain, changed = solved_pairs(model, task, hop, pairs, seed)
         same_hops = int((plain.hops == changed.hops).sum())
-        for (what, layer, position), flips in np.ndenumerate(count_flips(model, plain, changed, hop)):
-            flipped = share(int(flips), len(plain))
-            rows.append(Patched(hops, hop, WHAT[what], layer, position, flipped, same_hops))
+        for (layer, position), flips in np.ndenumerate(count_flips(model, plain, changed, hop)):
+            rows.append(Patched(hops, hop, layer, position, share(int(flips), len(plain)), same_hops))
     progress("patching activations", 1, 1)
     return rows
 
 
 @torch.no_grad()
-def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "what layer position"]:
+def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> Int[np.ndarray, "layer position"]:
     """How many answers to ``plain`` become those of ``changed``, for each place that is patched: p_0, p_1, .."""
-    flips = np.zeros((len(WHAT), model.config.layers, positions), np.int64)
+    flips = np.zeros((model.config.layers, positions), np.int64)
     for start in range(0, len(plain), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        states, _ = record(model, plain.tokens[part])
-        their_states, their_heads = record(model, changed.tokens[part])
-        for layer, position in np.ndindex(flips.shape[1:]):
+        (states, _), (theirs, _) = record(model, plain.tokens[part]), record(model, changed.tokens[part])
+        for layer, position in np.ndindex(flips.shape):
             at = torch.as_tensor(plain.paths[part, position]).long()
-            after = _patched(states[layer + 1], theirs=their_states[layer + 1], at=at)
-            moved = partial(_patched, theirs=their_heads[layer], at=at)
-            found = answers_from(model, after, layer + 1), answers_from(model, states[layer], layer, moved)
-            flips[:, layer, position] += [(answers == changed.answers[part]).sum() for answers in found]
+            logits = go_on(model, replaced(states[layer + 1], theirs[layer + 1], at), layer + 1)
+            flips[layer, position] += (logits.argmax(-1).numpy(force=True) == changed.answers[part]).sum()
     return flips
 
 
-@torch.no_grad()
-def answers_from(
-    model: GPTJ, state: Float[Tensor, "n seq d_model"], layer: int, edit: Edit | None = None
-) -> Int[np.ndarray, "n"]:
-    """What the model answers when it goes on from the residual stream before ``layer``.
+def edges(
+    ablation: MeanAblation, pairs: tuple[Batch, Batch], heads: Collection[Head], progress: Progress = no_progress
+) -> list[Edge]:
+    """Every edge between some heads at the positions of the path, in the whole model and with all other heads ablated.
 
-    An edit changes what the heads of that layer write, at every position. Behind the last layer the answer is read out.
+    Args:
+        ablation: the model, and the means of its heads.
+        pairs: inputs of one hop class, and the same with another answer.
+        heads: those between which edges are patched: the sufficient set of the hop class.
+        progress: told of both passes.
     """
-    blocks = list(model.layers())
-    for index in range(layer, len(blocks)):
-        change = edit if index == layer else None
-        last_only = index == len(blocks) - 1 and change is None  # an edit wants to see every position
-        state = blocks[index](state, *model.turns_of(index, state.shape[1]), last_only=last_only, edit=change)
-    return model.head(model.norm(state[:, -1])).argmax(-1).numpy(force=True)
+    if not len(pairs[0]):
+        return []
+    found, names = [], []
+    for done, others in enumerate(([], [head for head in ablation.heads if head not in heads])):
+        progress("patching paths", done, 2)
+        gap, gains = edge_gains(ablation.model, *pairs, heads, ablation.edits(others))
+        names, n = list(gains), [len(gap)] * len(gains)
+        found.append(ratios(np.stack([*gains.values()], 1), np.repeat(gap[:, None], len(gains), 1), n))
+    progress("patching paths", 2, 2)
+    hops = int(pairs[0].hops[0])
+    return [Edge(hops, *sender, *receiver, *both) for (sender, receiver), *both in zip(names, *found, strict=True)]
 
 
-def _patched(ours: Tensor, theirs: Tensor, at: Int[Tensor, "n"]) -> Tensor:
-    """Ours, but at one position of each input theirs."""
-    patched = ours.clone()
-    rows = torch.arange(len(at))
-    patched[rows, at] = theirs[rows, at]
-    return patched
+@torch.no_grad()
+def edge_gains(
+    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Mapping[int, Edit] | None = None
+) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
+    """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
+
+    Args:
+        model: the model.
+        plain: inputs of one hop class.
+        changed: the same with another answer.
+        heads: those between which there are edges.
+        base: by layer, a change of what heads write in all runs.
+    """
+    blocks, hops, base = list(model.layers()), int(plain.hops[0]), base or {}
+    at = torch.as_tensor(plain.paths).long().T  # [position, n]
+    (states, written), (their_states, theirs) = (record(model, batch.tokens, base) for batch in (plain, changed))
+    rows, ours, other = (
+        torch.as_tensor(each).long() for each in (np.arange(len(plain)), plain.answers, changed.answers)
+    )
+
+    def moved(logits: Tensor) -> Float[np.ndarray, "n"]:
+        return (logits[rows, other] - logits[rows, ours]).double().numpy(force=True)
+
+    def run(layer: int, state: Tensor, edit: Edit) -> Tensor:
+        return blocks[layer](state, *model.turns_of(layer, state.shape[1]), edit=edit)
+
+    start = moved(go_on(model, states[-1], len(blocks)))
+    gains: dict[tuple[Place, Place], Float[np.ndarray, "n"]] = {}
+    for sender in [(None, None, hops), *((*head, position) for head in sorted(heads) for position in range(hops))]:
+        layer, head, position = sender
+        if layer is None or head is None:
+            state = replaced(states[0], their_states[0], at[position])
+        else:
+            state = run(
+                layer, states[layer], partial(always, replaced(written[layer], theirs[layer], at[position], head))
+            )
+        for later in range(0 if layer is None else layer + 1, len(blocks)):
+            caught: list[Tensor] = []
+            after = run(later, state, partial(_catch, caught, written[later]))
+            for receiver in (index for at_layer, index in sorted(heads) if at_layer == later):
+                for place in range(min(position + 1, hops)):
+                    new = replaced(written[later], caught[0], at[place], receiver)
+                    logits = go_on(model, states[later], later, {**base, later: partial(always, new)})
+                    gains[sender, (later, receiver, place)] = moved(logits) - start
+            state = after
+        if position == 0:
+            gains[sender, (None, None, 0)] = moved(go_on(model, state, len(blocks))) - start
+    return moved(go_on(model, their_states[-1], len(blocks))) - start, gains
+
+
+def always(value: Tensor, _: Tensor) -> Tensor:
+    """An edit that does not depend on what the heads write."""
+    return value
+
+
+def _catch(caught: list[Tensor], value: Tensor, written: Tensor) -> Tensor:
+    """The same, but what the heads would write is kept aside."""
+    caught.append(written)
+    return value

@@ -37,7 +37,8 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
     Args:
         task: the task.
         batch: inputs of at least ``hop`` hops.
-        hop: which hop, from 1: the pointer at p_(hop-1) is exchanged.
+        hop: which hop, from 1: the pointer at p_(hop-1) is exchanged. One more than the hops: the answer itself is
+            exchanged, and the path stays.
         seed: of the choice among the tokens that serve.
 
     Returns:
@@ -45,7 +46,10 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
     """
     rows = np.arange(len(batch))
     position = batch.paths[:, hop - 1]
-    options = task.vocabulary.alternatives(batch.tokens[rows, position])  # [option, n]
+    if of_answer := hop > int(batch.hops.min()):
+        options = np.repeat(task.answer_ids.astype(np.int32)[:, None], len(batch), 1)  # [option, n]
+    else:
+        options = task.vocabulary.alternatives(batch.tokens[rows, position])
     liking = np.zeros(options.shape)  # 0: does not serve, 1: another hop count, 2: the same
     for option, token in enumerate(options):
         tokens = batch.tokens.copy()
@@ -54,6 +58,8 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
         hops = _hops(paths)
         answers = tokens[rows, np.take_along_axis(paths, hops[:, None], 1)[:, 0]]
         serves = answered & (answers != batch.answers) & (hops <= task.max_hops)
+        if of_answer:
+            serves &= (hops == batch.hops) & (np.take_along_axis(paths, hops[:, None], 1)[:, 0] == position)
         liking[option] = np.where(serves, 1 + (hops == batch.hops), 0)
     (some,) = np.nonzero(liking.max(0) > 0)
     chosen = (liking + np.random.default_rng(seed).random(liking.shape)).argmax(0)

@@ -17,7 +17,7 @@ from math import ceil, log2
 import numpy as np
 from jaxtyping import Bool, Int
 
-from whatwhere.heads.estimate import Estimate, mean, share
+from whatwhere.heads.estimate import Estimate, clustered_shares, mean, share
 from whatwhere.heads.roles import hops_nearer
 from whatwhere.studies.mechanism.observation import Observation
 from whatwhere.studies.mechanism.tables import Delivery, LayersUsed, Move, Readable
@@ -74,8 +74,10 @@ def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]
     for layer in range(seen.layers):
         inputs, positions = np.nonzero(depths == layer + 1)
         for head, moved in enumerate(nearer[layer, inputs, :, batch.paths[inputs, positions]].T):
-            rows += [Move(layer, head, hops, _share(moved == hops)) for hops in range(int(batch.hops.max()) + 1)]
-            rows.append(Move(layer, head, None, _share(np.isnan(moved))))
+            kinds = [*range(int(batch.hops.max()) + 1), None]
+            held = np.stack([np.isnan(moved) if hops is None else moved == hops for hops in kinds], 1)
+            found = zip(kinds, clustered_shares(held, inputs), strict=True)  # positions of an input are not independent
+            rows += [Move(layer, head, hops, of_answers) for hops, of_answers in found]
     return rows
 
 

@@ -19,6 +19,8 @@ ENOUGH = 20
 """... and it brings so many of them."""
 SETTLED = 0.995
 DECODED = 0.9
+SHOWN = 0.1
+"""Edges with so much of the effect are shown."""
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -37,16 +39,21 @@ def summary(results: Results) -> Sequence[RenderableType]:
         _groups(results.rows("groups", tables.GroupAblation)),
         _sufficient(results.rows("sufficient", tables.SufficientSet)),
         _patching(results.rows("patching", tables.Patched)),
+        _edges(results.rows("edges", tables.Edge)),
+        *_selectivity(results.rows("selectivity", tables.Selectivity)),
+        *_keeping(results.rows("keeping", tables.Keeping), results.rows("kinds", tables.Kind)),
         _chains(results.rows("chains", tables.Chain)),
     ]
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
-    """How many heads are needed alone, how many suffice for the most hops, and the layers that they take."""
+    """How many heads are needed alone, how many suffice for the most hops, the layers used, and how flow is timed."""
     largest = max(results.rows("sufficient", tables.SufficientSet), key=lambda row: row.hops)
     used = max(results.rows("layers_used", tables.LayersUsed), key=lambda row: row.hops)
     needed = {(row.layer, row.head) for row in results.rows("ablation", tables.Ablation) if row.needed}
-    return {"needed_heads": len(needed), "sufficient_heads": largest.size, "layers_used": used.layers.value}
+    (all_heads,) = (row for row in results.rows("selectivity", tables.Selectivity) if row.layer is None)
+    sizes = {"needed_heads": len(needed), "sufficient_heads": largest.size}
+    return sizes | {"layers_used": used.layers.value, "flow_in_time": all_heads.share.value}
 
 
 def shortcut_layers(rows: Sequence[tables.Move]) -> list[int]:
@@ -168,12 +175,62 @@ def _short(heads: str) -> str:
 def _patching(rows: Sequence[tables.Patched]) -> str:
     lines = ["\nPatching: the first layer after which the last token carries a changed hop"]
     for hop in sorted({row.changed_hop for row in rows}):
-        last = [row for row in rows if (row.changed_hop, row.what, row.position) == (hop, "state", 0)]
+        last = [row for row in rows if (row.changed_hop, row.position) == (hop, 0)]
         first = next((row for row in last if row.share.low > 0.5), None)
         found = f"layer {first.layer}, {_span(first.share)} of" if first else "none, of"
         pairs = last[0].share.n
         lines.append(f"hop {hop}: {found} {pairs} pairs" if pairs else f"hop {hop}: no pairs")
     return "\n".join(lines)
+
+
+def _edges(rows: Sequence[tables.Edge]) -> Table:
+    """The edges that carry most in the model of the sufficient heads, along the path."""
+    made = table(
+        "from", "to", "heads alone", "whole model", left=("from", "to"),
+        title="\nEdges between the sufficient heads: share of a changed answer's logit difference",
+    )  # fmt: skip
+    shown = [row for row in rows if row.alone.value >= SHOWN]
+    for row in sorted(shown, key=lambda row: (-row.from_position, -1 if row.from_layer is None else row.from_layer)):
+        start = "token" if row.from_layer is None else f"{row.from_layer}.{row.from_head}"
+        end = "answer" if row.to_layer is None else f"{row.to_layer}.{row.to_head} at p{row.to_position}"
+        made.add_row(f"{start} at p{row.from_position}", f" {end}", f" {_span(row.alone)}", f" {_span(row.share)}")
+    made.caption, made.caption_justify = f"{len(shown)} of {len(rows)} edges carry {SHOWN} or more", "left"
+    return made
+
+
+def _selectivity(rows: Sequence[tables.Selectivity]) -> list[RenderableType]:
+    made = table(
+        "head", "before", "looks", "arrived", "looks", "in time",
+        title="\nSelective copying: flow of a look at the place that a pointer indexes",
+    )  # fmt: skip
+    for row in (row for row in rows if row.before.n or row.arrived.n):
+        name = "all" if row.layer is None else f"{row.layer}.{row.head}"
+        cells = (_span(row.before), row.before.n, _span(row.arrived), row.arrived.n, _span(row.share))
+        made.add_row(name, *(f" {cell}" for cell in cells))
+    told = (
+        "before: the place still holds a pointer; arrived: it holds the answer, and the pointer does not. Flow: how "
+        "far a swap of the value there moves the answer. In time: the part of all flow that comes once it is there."
+    )
+    return [made, remark(told)]
+
+
+def _keeping(rows: Sequence[tables.Keeping], kinds: Sequence[tables.Kind]) -> list[RenderableType]:
+    made = table(
+        "layer", "kind", "there", "kept", "itself", "equal", "else", "logits", "right without", left=("kind",),
+        title="\nReflexive: the answer at the last token, once it can be read there",
+    )  # fmt: skip
+    for row in (row for row in rows if row.kept.n):
+        of_layer = sorted({kind.label for kind in kinds if kind.layer == row.layer})
+        shares = (_number(one.value) for one in (row.there, row.kept, row.itself, row.equal, row.elsewhere))
+        logits = "/".join(f"{one.value:.1f}" for one in (row.itself_logit, row.equal_logit, row.elsewhere_logit))
+        name = "all" if row.layer is None else str(row.layer)
+        made.add_row(name, f" {' '.join(of_layer)}", *(f" {one}" for one in (*shares, logits, _span(row.residual))))
+    told = (
+        "itself, equal, else: attention of the last token to itself, to other positions that hold the answer, to the "
+        "rest; logits: what it writes from there. Right without: with all heads from this layer on ablated (all: from "
+        "the first layer before which the answer can be read)."
+    )
+    return [made, remark(told)]
 
 
 def _chains(rows: Sequence[tables.Chain]) -> Table:

@@ -7,37 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whatwhere.heads.estimate import Estimate, share
 from whatwhere.studies.mechanism.tables import Ablation, Delivery, Role, Verdict
 
 SERVES = 0.25
 """A layer serves a distance if it brings the answer to at least this share of the positions there."""
 
 
+def served_distances(deliveries: Sequence[Delivery]) -> dict[int, list[int]]:
+    """For each layer the distances that it serves."""
+    return {
+        layer: [row.distance for row in deliveries if row.layer == layer and row.share.value >= SERVES]
+        for layer in sorted({row.layer for row in deliveries})
+    }
+
+
 def judge(roles: Sequence[Role], deliveries: Sequence[Delivery], ablations: Sequence[Ablation]) -> list[Verdict]:
     """Compares roles with ablations, head by head."""
-    classes = sorted({row.hops for row in ablations})
+    classes, served = sorted({row.hops for row in ablations}), served_distances(deliveries)
     verdicts = []
     for layer, head in sorted({(row.layer, row.head) for row in ablations}):
-        serves = [row.distance for row in deliveries if row.layer == layer and row.share.value >= SERVES]
+        serves = served.get(layer, [])
         expected = [hops for hops in classes if serves and hops >= min(serves)]
         needed_by = [row.hops for row in ablations if (row.layer, row.head) == (layer, head) and row.needed]
-        asked = [row for row in roles if (row.layer, row.head, row.queries) == (layer, head, "path")]
-        chosen = [row for row in asked if row.distance in serves] or [row for row in asked if row.distance is None]
-        role, of_queries = _commonest(chosen)
+        asked = [row for row in roles if (row.layer, row.head, row.distance) == (layer, head, None)]
+        chosen = [row for row in asked if row.queries == ("served" if serves else "path")]
+        best = max(chosen, key=lambda row: row.share.value)
         distances, expecting, needing = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))
         verdict = _verdict(expected, needed_by)
-        verdicts.append(Verdict(layer, head, role, of_queries, distances, expecting, needing, verdict))
+        verdicts.append(Verdict(layer, head, best.role, best.share, distances, expecting, needing, verdict))
     return verdicts
-
-
-def _commonest(rows: Sequence[Role]) -> tuple[str, Estimate]:
-    """The role with most queries, and its share of them."""
-    hits: dict[str, int] = {}
-    for row in rows:
-        hits[row.role] = hits.get(row.role, 0) + round(row.share.value * row.share.n)
-    role = max(hits, key=lambda name: hits[name])
-    return role, share(hits[role], sum(row.share.n for row in rows if row.role == role))
 
 
 def _verdict(expected: Sequence[int], needed_by: Sequence[int]) -> str:

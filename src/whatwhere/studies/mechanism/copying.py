@@ -1,0 +1,151 @@
+"""Selective copying (Section 3.2, Figure 3): attention without flow.
+
+Index looks where its number points at once, and copies nothing until a letter has come there: "attention is maximized
+at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown to that
+location, it is copied". Retrieval "always copies that pair". So the looks of a pointer p_r at its place p_(r+1) are
+taken apart by *moment*: ``before`` the answer is there, once it has ``arrived``, ``after`` it is at the pointer too.
+
+- *logit*: what the head writes from that place towards the answer, by the direct path to the output
+  (:mod:`whatwhere.studies.mechanism.attribution`);
+- *flow*: the place gets the value that it has on an input with another token there (another link, or another answer),
+  in this head and for this pointer alone. How far does the difference between the two answers' logits move?
+
+A place holds the answer if it is the answer's own, or if the model's final norm and unembedding put the answer above
+all other possible answers there. Both inputs of a pair must agree on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from whatwhere.heads.estimate import Estimate, ratios, share
+from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
+from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
+from whatwhere.studies.mechanism.patching import always, solved_pairs
+from whatwhere.studies.mechanism.tables import Copying, Selectivity
+from whatwhere.studies.study import Progress, no_progress
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.task import Task
+from whatwhere.trace.traceable import trace
+
+MOMENTS = ("before", "arrived", "after")
+NOTHING = 0.001
+"""Flow of a mean look below which nothing flows, and it cannot be asked when it does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What the heads do with the place that one pointer of the path indexes, pair by pair."""
+
+    moment: Bool[np.ndarray, "n layer moment"]
+    """None of them holds where the two inputs of a pair do not agree."""
+    attends: Bool[np.ndarray, "n layer head"]
+    logit: Float[np.ndarray, "n layer head"]
+    flow: Float[np.ndarray, "n layer head"]
+
+
+def copying(
+    model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = no_progress
+) -> tuple[list[Copying], list[Selectivity]]:
+    """Measures inputs of the most hops, for each pointer of their paths."""
+    looks = []
+    for position in range(task.max_hops):
+        progress("swapping values", position, task.max_hops)
+        both = solved_pairs(model, task, position + 2, pairs, seed)
+        parts = [slice(start, start + AT_ONCE) for start in range(0, max(1, len(both[0])), AT_ONCE)]
+        found = [vars(observe_looks(model, task, both[0][part], both[1][part], position)) for part in parts]
+        looks.append(Looks(**{name: np.concatenate([one[name] for one in found]) for name in found[0]}))
+    progress("swapping values", task.max_hops, task.max_hops)
+    return [row for position, one in enumerate(looks) for row in _rows(one, position)], selectivity(looks[:-1])
+
+
+@torch.no_grad()
+def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, position: int) -> Looks:
+    """Observes pairs of inputs that differ at p_(position + 1), from the pointer p_position."""
+    rows, both = torch.arange(len(plain)), (plain, changed)
+    here, there = (torch.as_tensor(plain.paths[:, at]).long() for at in (position, position + 1))
+    (states, written), (their_states, _) = (record(model, batch.tokens) for batch in both)
+    weights = trace(model, plain.tokens, queries=range(plain.tokens.shape[1])).attention()[:, rows, :, here]
+    attends = weights.argmax(-1) == there[:, None, None]  # [n, layer, head] of [n, layer, head, key]
+    weights = weights[rows, :, :, there]  # [n, layer, head]
+    pointer, place = (
+        [
+            _holds(model, task, each[:-1, rows, at], batch)
+            for each, batch in zip((states, their_states), both, strict=True)
+        ]
+        for at in (here, there)
+    )  # of each input: [n, layer]
+    if position + 1 == task.max_hops:
+        place = [np.ones_like(one) for one in place]  # the answer's own
+    has, lacks = place[0] & place[1], ~pointer[0] & ~pointer[1]
+    moments = lacks & ~place[0] & ~place[1], lacks & has, has & pointer[0] & pointer[1]
+
+    direction = answer_direction(model, states[-1][rows, here], plain.answers, task.answer_ids)
+    ends = [go_on(model, each[-1], len(written)) for each in (states, their_states)]
+    ours, theirs = (torch.as_tensor(batch.answers).long() for batch in both)
+    start, end = (logits[rows, theirs] - logits[rows, ours] for logits in ends)
+    logit, flow = torch.zeros_like(weights), torch.zeros_like(weights)
+    for layer in range(len(written)):
+        values, others = (values_of(model, layer, each[layer]) for each in (states, their_states))
+        logit[:, layer] = logits_of_values(model, layer, values, direction)[rows, :, there] * weights[:, layer]
+        swapped = (others - values)[rows, :, there] * weights[:, layer, :, None]  # [n, head, d_head]
+        for head in torch.nonzero(attends[:, layer].any(0)).flatten().tolist():
+            new = written[layer].clone()
+            new[rows, here, head] += swapped[:, head]
+            logits = go_on(model, states[layer], layer, {layer: partial(always, new)})
+            flow[:, layer, head] = (logits[rows, theirs] - logits[rows, ours] - start) / (end - start)
+    found = (each.double().numpy(force=True) for each in (logit, flow))
+    return Looks(np.stack(moments, -1), attends.numpy(force=True), *found)
+
+
+def _holds(
+    model: GPTJ, task: Task, state: Float[Tensor, "layer n d_model"], batch: Batch
+) -> Bool[np.ndarray, "n layer"]:
+    """Whether the answer is above all other possible answers there, before each layer."""
+    likeliest = model.head(model.norm(state))[..., torch.as_tensor(task.answer_ids).long()].argmax(-1)
+    return task.answer_ids[likeliest.numpy(force=True).T] == batch.answers[:, None]
+
+
+def _rows(looks: Looks, position: int) -> list[Copying]:
+    cells = looks.attends[..., None] & looks.moment[:, :, None]  # [n, layer, head, moment]
+    asked = np.broadcast_to(looks.moment[:, :, None], cells.shape)
+    logit, flow = (_means(each, cells) for each in (looks.logit, looks.flow))
+    attends = [share(*map(int, both)) for both in zip(cells.sum(0).flat, asked.sum(0).flat, strict=True)]
+    return [
+        Copying(layer, head, position, MOMENTS[moment], *each)
+        for (layer, head, moment), *each in zip(np.ndindex(cells.shape[1:]), attends, logit, flow, strict=True)
+    ]
+
+
+def selectivity(looks: Sequence[Looks]) -> list[Selectivity]:
+    """How selective each head is, and all of them, over pointers whose place holds a pointer at first.
+
+    The intervals are by pair of inputs: the looks of one pair at all layers are not independent.
+    """
+    cells = np.concatenate([one.attends[..., None] & one.moment[:, :, None, :2] for one in looks])
+    flows = np.concatenate([one.flow for one in looks])[..., None] * cells  # [n, layer, head, before or arrived]
+    rows = []
+    for at in [(), *np.ndindex(cells.shape[1:3])]:  # all heads, then each
+        flow, looked = (each[:, *at].reshape(len(each), -1, 2).sum(1) for each in (flows, cells))  # [n, 2]
+        n = looked.sum(0).astype(int).tolist()
+        both = flow.sum(1, keepdims=True)
+        (in_time,) = ratios(flow[:, 1:], both, [sum(n) if both.sum() > NOTHING * sum(n) else 0])
+        before, arrived = ratios(flow, looked.astype(np.float64), n)
+        layer, head = at or (None, None)
+        rows.append(Selectivity(layer, head, before, arrived, in_time))
+    return rows
+
+
+def _means(values: Float[np.ndarray, "n layer head"], cells: Bool[np.ndarray, "n layer head moment"]) -> list[Estimate]:
+    """For each layer, head and moment the mean over its pairs."""
+    counts = cells.reshape(len(cells), -1).astype(np.float64)
+    sums = (values[..., None] * cells).reshape(len(cells), -1)
+    return ratios(sums, counts, counts.sum(0).astype(int).tolist())

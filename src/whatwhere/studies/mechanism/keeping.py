@@ -1,0 +1,80 @@
+"""Reflexive as a function (Section 3.2): what keeps the answer at the last position once it is there.
+
+"Since the answer is already at the last token, information only needs to be propagated". A layer can do so by attention
+to the last position itself, by attention to another position that holds the answer (an equal token), or not at all: the
+residual stream keeps what nothing takes away. So the attention of the last position, and what it writes towards the
+answer (:mod:`whatwhere.studies.mechanism.attribution`), are split by where they come from. And all heads from a layer
+on are ablated: an answer that is still given was kept by the residual stream (and the MLPs) alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from whatwhere.heads.estimate import clustered_shares, ratios, share
+from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.mechanism.ablation import MeanAblation, answered
+from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
+from whatwhere.studies.mechanism.observation import AT_ONCE, Observation, record
+from whatwhere.studies.mechanism.tables import Keeping
+from whatwhere.tasks.batch import Batch
+from whatwhere.trace.traceable import trace
+
+
+def keeping(seen: Observation, batch: Batch, ablation: MeanAblation, possible: np.ndarray) -> list[Keeping]:
+    """One row for all layers, then one for each, on solved inputs.
+
+    Args:
+        seen: what the model did on them.
+        batch: the inputs.
+        ablation: the model, and the means of its heads.
+        possible: the tokens that may be answers.
+    """
+    model, layers = ablation.model, seen.layers
+    there = (seen.readable[:, :, -1] == batch.answers).T  # [n, depth]
+    parts = [slice(start, start + AT_ONCE) for start in range(0, len(batch), AT_ONCE)]
+    sources = np.concatenate([sources_of(model, batch[part], seen.readable[:-1, part], possible) for part in parts])
+    late = [[head for head in ablation.heads if head[0] >= layer] for layer in range(layers)]
+    right = answered(ablation, batch, late).T  # [n, layer]: with the heads from there on ablated
+    first = there[:, :-1].argmax(1)  # the layer before which the answer can first be read
+    rows, inputs = [], np.arange(len(batch))
+    for layer in [None, *range(layers)]:
+        asked = there[:, :-1] if layer is None else there[:, layer : layer + 1]  # [n, asked]
+        after = there[:, 1:] if layer is None else there[:, layer + 1 : layer + 2]
+        some = sources if layer is None else sources[:, layer : layer + 1]
+        begun = asked.any(1)
+        stays = right[inputs, first if layer is None else layer][begun]
+        n = [int(asked.sum())] * some.shape[-1]
+        shares = ratios((some * asked[..., None]).sum(1), np.repeat(asked.sum(1)[:, None].astype(float), len(n), 1), n)
+        (kept,) = clustered_shares(after[asked][:, None], np.nonzero(asked)[0])
+        known, residual = share(int(begun.sum()), len(batch)), share(int(stays.sum()), len(stays))
+        rows.append(Keeping(layer, known, kept, residual, *shares))
+    return rows
+
+
+@torch.no_grad()
+def sources_of(model: GPTJ, batch: Batch, readable: np.ndarray, possible: np.ndarray) -> Float[np.ndarray, "n layer 6"]:
+    """Where the last position's attention goes (mean over heads), and what it writes towards the answer (their sum).
+
+    Both by source: itself, other positions that hold the answer, elsewhere. A position holds it if its token is the
+    answer, or if the answer can be read there before the layer.
+
+    Args:
+        model: the model.
+        batch: the inputs.
+        readable: the likeliest token at each position before each layer ``[layer, n, seq]``.
+        possible: the tokens that may be answers.
+    """
+    states, _ = record(model, batch.tokens)
+    direction = answer_direction(model, states[-1, :, -1], batch.answers, possible)
+    found = []
+    for layer, attention in enumerate(trace(model, batch.tokens).attention()[..., 0, :]):  # [n, head, key]
+        values = logits_of_values(model, layer, values_of(model, layer, states[layer]), direction)
+        equal = (readable[layer] == batch.answers[:, None]) | (batch.tokens == batch.answers[:, None])
+        itself = np.arange(batch.tokens.shape[1]) == batch.tokens.shape[1] - 1
+        masks = np.stack([itself | np.zeros_like(equal), equal & ~itself, ~equal & ~itself], -1)  # [n, key, source]
+        looked, wrote = attention.mean(1), (attention * values).sum(1)  # [n, key]
+        found += [np.einsum("nk,nks->ns", each.double().numpy(force=True), masks) for each in (looked, wrote)]
+    return np.stack(found, 1).reshape(len(batch), -1, 6)
