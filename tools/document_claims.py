@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.judging import all_claims, escaped
 
@@ -38,6 +42,30 @@ HEAD = """
 """
 
 
+STATEMENTS = """
+## Every statement of the paper
+
+{count} statements speak of something observable; {tested} of them have claims. The others say why they have none.
+"""
+
+
+def statements() -> list[dict[str, Any]]:
+    """The sections of the paper with their statements."""
+    return tomllib.loads(Path(__file__).with_name("statements.toml").read_text())["section"]
+
+
+def _statements_part() -> str:
+    sections = statements()
+    every = [one for section in sections for one in section["statements"]]
+    part = STATEMENTS.format(count=len(every), tested=sum("claims" in one for one in every))
+    for section in sections:
+        part += f"\n### {section['name']}\n\n| statement | claims |\n|---|---|\n"
+        for one in section["statements"]:
+            told = ", ".join(f"`{name}`" for name in one.get("claims", ())) or f"none: {one['why_not']}"
+            part += f"| {one['text']} | {told} |\n"
+    return part
+
+
 def claims_page() -> str:
     """The whole page."""
     page = PAGE.format(verdicts="\n".join(f"- *{name}*: {meaning}." for name, meaning in VERDICTS.items()))
@@ -49,7 +77,7 @@ def claims_page() -> str:
                 how = claim.measured + f" Restated {claim.restated}" * bool(claim.restated)
                 cells = map(escaped, (claim.text, paper, how, claim.asked(), claim.paper_value))
                 page += f"| `{claim.id}` | {' | '.join(cells)} |\n"
-    return page
+    return page + _statements_part()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
+from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Lag, PureHead, Score
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import RUN
 
@@ -14,7 +14,7 @@ DYNAMICS = Study(
     paper="Sections 3.1 and 3.3, Figure 2, Appendix (learning dynamics in all layers)",
     subject=RUN,
     settings=DynamicsSettings,
-    tables={"accuracy": Accuracy, "scores": Score, "readings": Score, "purity": PureHead},
+    tables={"accuracy": Accuracy, "scores": Score, "readings": Score, "purity": PureHead, "lags": Lag},
     measure=f"{_HERE}.measure:measure",
     summary=f"{_HERE}.summary:summary",
     figures=(

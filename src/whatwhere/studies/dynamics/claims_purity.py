@@ -16,6 +16,7 @@ import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, label_of
 from whatwhere.studies.claim import Finding, listed
+from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learned_runs import (
     GAMMA,
@@ -167,6 +168,28 @@ def last_to_be_symbolic(evidence: Evidence) -> Finding:
     why = f"The last to be purely symbolic for good: layer {told}."
     why += f" Layer {last} never is." * math.isinf(later(run.scores))
     return Finding(later(run.scores), why, None, run.settings.inputs, elsewhere=over_band(run, later))
+
+
+def purity_follows_accuracy(evidence: Evidence) -> Finding:
+    """The weaker of the two models' rank correlations of pure heads with accuracy, over checkpoints."""
+    runs = {model: learned(evidence, model) for model in ("number", "letter")}
+    found = {model: purity_with_accuracy(run) for model, run in runs.items()}
+    told = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
+    if any(map(math.isnan, found.values())):
+        raise NotTested(f"too few checkpoints differ to rank them: {told}.")
+    return Finding(min(found.values()), f"Spearman's rank correlation: {told}.", None, runs["letter"].settings.inputs)
+
+
+def positional_with_hops(evidence: Evidence) -> Finding:
+    """The rank correlation of the number model's positional heads with the hop classes that it has learned."""
+    run = learned(evidence, "number")
+    value = heads_with_hops(run, "positional")
+    if math.isnan(value):
+        raise NotTested("no head of the number model becomes purely positional, or no hop class is learned on the way.")
+    joined = {layer: step for step, layer, _ in run.scores.purity(GAMMA).joined("positional")}
+    heads = ", ".join(f"layer {layer} at {step:,}" for layer, step in joined.items()) or "none for good"
+    hops = ", ".join(f"{hop} hops at {step:,.0f}" for hop, step in crossings(run).items())
+    return Finding(value, f"Positional heads: {heads}. Learned: {hops}.", None, run.settings.inputs)
 
 
 def main_windows(evidence: Evidence) -> dict[Head, Window]:

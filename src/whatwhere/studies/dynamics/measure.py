@@ -23,7 +23,8 @@ from whatwhere.heads.scores import score_weightings
 from whatwhere.heads.weighting import FIRST_QUERY, READINGS, band
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.dynamics.history import ScoreHistory
+from whatwhere.studies.dynamics.association import lags
+from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
 from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.results import Results
@@ -82,6 +83,7 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
         tables.save()
     results.write("accuracy", [*tables.rows["accuracy"], *_validation(run), *_test(run)])
     results.write("purity", purity_rows(results["readings"]))
+    results.write("lags", lags(Training(results)))
     return ended
 
 

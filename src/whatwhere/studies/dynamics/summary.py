@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from whatwhere.heads.purity import GAMMAS, KINDS
+from whatwhere.studies.dynamics.association import purity_with_accuracy
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import PureHead
@@ -29,6 +30,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         f"Accuracy ends at {ends} ({'/'.join(map(str, run.hops))} hops); "
         + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured.")
         + f"\nStep at which each hop class reaches {LEARNED}: {', '.join(reached)}."
+        + f"\nRank correlation of pure heads with accuracy, over checkpoints: {purity_with_accuracy(run):.2f}."
     )
     return [text, _heads_table(run), _readings_table(run)]
 

@@ -89,3 +89,19 @@ class PureHead:
     """The first checkpoint at which it was pure; none if it never was."""
     for_good: int | None
     """The checkpoint from which it stayed pure to the end; none if it did not."""
+
+
+@dataclass(frozen=True)
+class Lag:
+    """One head that became pure for good, against one hop class (gamma 0.1, last query, the chosen tau)."""
+
+    layer: int
+    head: int
+    kind: str
+    hop: int
+    pure: int
+    """The checkpoint from which the head stayed pure."""
+    learned: int
+    """The step at which the hop class reached 0.9."""
+    lag: int
+    """The first less the second: negative where the head came first."""

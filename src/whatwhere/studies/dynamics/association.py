@@ -1,0 +1,56 @@
+"""Do heads become pure as the task is learned? Ranks over checkpoints, and which comes first (Sections 3.1 and 3.3)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from whatwhere.heads.purity import GAMMAS, KINDS, Kind
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.learning import crossings
+from whatwhere.studies.dynamics.tables import Lag
+from whatwhere.studies.evidence import LEARNED
+
+
+def rank_correlation(a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> float:
+    """Spearman's rank correlation; NaN if one of the two never changes."""
+    from scipy.stats import spearmanr
+
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return math.nan
+    return float(spearmanr(a, b).statistic)
+
+
+def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.ndarray, "step hop"]]:
+    """Which scored checkpoints were evaluated too, and the accuracies there."""
+    _, scored, evaluated = np.intersect1d(run.scores.steps, run.steps, return_indices=True)
+    return scored, run.accuracy[evaluated]
+
+
+def purity_with_accuracy(run: Training) -> float:
+    """Rank correlation, over checkpoints, of the number of pure heads with mean accuracy."""
+    scored, accuracy = at_scored_steps(run)
+    found = run.scores.purity(GAMMAS[0])
+    pure = (found.positional | found.symbolic).sum((1, 2))[scored]
+    return rank_correlation(pure, accuracy.mean(1))
+
+
+def heads_with_hops(run: Training, kind: Kind) -> float:
+    """Rank correlation, over checkpoints, of the pure heads of a kind with the hop classes that are learned."""
+    scored, accuracy = at_scored_steps(run)
+    pure = run.scores.purity(GAMMAS[0]).pure(kind).sum((1, 2))[scored]
+    return rank_correlation(pure, (accuracy >= LEARNED).sum(1))
+
+
+def lags(run: Training) -> list[Lag]:
+    """How long after each hop class was learned each head became pure for good; negative if it was before."""
+    learned = {hop: step for hop, step in crossings(run).items() if step == step}
+    found = run.scores.purity(GAMMAS[0])
+    return [
+        Lag(layer, head, kind, hop, joined, round(step), joined - round(step))
+        for kind in KINDS
+        for joined, layer, head in found.joined(kind)
+        for hop, step in learned.items()
+    ]
