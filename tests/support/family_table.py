@@ -96,7 +96,7 @@ FAMILIES: dict[str, Family] = {
     "Cohere 2": Family("cohere2", "interleaved planes, layers without rotation, sliding window in some layers", _LOCAL),
     "EXAONE 4": Family("exaone4", "grouped keys, layers without rotation, sliding window in some layers", _LOCAL),
     "Granite": Family("granite", "grouped keys, a scale of its own", {"attention_multiplier": 0.2}),
-    "ERNIE 4.5": Family("ernie4_5", "grouped keys, interleaved planes"),
+    "ERNIE 4.5": Family("ernie4_5", "grouped keys, interleaved planes", {"head_dim": 16}),
     "Llama 4": Family(
         "llama4_text", "complex tables, interleaved planes, layers without rotation, chunks, experts",
         {"head_dim": 8, "intermediate_size_mlp": 48, "num_local_experts": 2, "no_rope_layers": [1, 0],

@@ -35,6 +35,8 @@ def test_layouts_have_names():
     assert Planes(interleaved_to_half(8, 6), 3).layout == "interleaved"
     assert Planes(torch.arange(8), 0).layout == "none"
     assert Planes(torch.tensor([3, 2, 1, 0]), 2).layout == "other"
+    latent = Planes(torch.tensor([4, 6, 5, 7, 0, 1, 2, 3]), 2)  # only the second half of a head turns
+    assert (latent.layout, latent.first) == ("interleaved", 4)
 
 
 def test_coordinates_without_partner_are_no_rotation():
@@ -75,4 +77,11 @@ def test_turning_the_other_way_for_some_vectors_is_no_rotation():
     plain, after = turned(rope_frequencies(10, 500.0), 1.0, 9)
     after[0] = plain[0]
     with pytest.raises(NotARotation, match="rotated by their position"):
+        measure(plain, after, 5)
+
+
+def test_vectors_that_are_not_numbers_are_no_rotation():
+    plain, after = turned(rope_frequencies(10, 500.0), 1.0, 9)
+    after[0, 1] = torch.nan
+    with pytest.raises(NotARotation, match="differ by nan"):
         measure(plain, after, 5)

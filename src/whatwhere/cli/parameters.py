@@ -36,6 +36,13 @@ def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Para
     return found
 
 
+def argument_of(record: type, name: str) -> inspect.Parameter:
+    """The parameter that stands for a field which may be given without its name."""
+    _, *notes = get_args(get_type_hints(record, include_extras=True)[name])
+    argument = typer.Argument(help=str(notes[0]), metavar=f"[{name.upper()}]", show_default=False)
+    return keyword(name, Annotated[str | None, argument], None)
+
+
 def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
     bare = _without_none(kind)
     if get_origin(bare) is tuple:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
+from whatwhere.cli.parameters import argument_of, keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import place
 from whatwhere.cli.spending import goes_ahead, spending_parameters
 from whatwhere.studies.study import Study, resolve
@@ -33,8 +33,11 @@ def command_of(study: Study) -> Callable[..., None]:
             found = _measure(study, each, step, settings, out, given["force"])
             results[found.name] = found
         _show(study, results, given["as_json"])
+        if study.passes is not None and not all(map(resolve(study.passes), results.values())):
+            raise typer.Exit(1)
 
-    parameters = [*_subject_parameters(study), *options_of(study.settings), *_common_parameters(study)]
+    options = options_of(study.settings, leave_out=[study.second])
+    parameters = [*_subject_parameters(study), *options, *_common_parameters(study)]
     help_text = (
         f"{study.question} ({study.paper})\n\n"
         f"Tables{', figures and a page (report.html)' if study.page else ' and figures'} go to "
@@ -50,8 +53,10 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
         return []
     argument = typer.Argument(help=subject.help, metavar=subject.argument.upper())
     step = typer.Option(help="Which checkpoint of a run.", show_default="the last")
+    second = [argument_of(study.settings, study.second)] if study.second else []
     return [
         keyword("source", Annotated[str, argument]),
+        *second,
         keyword("step", Annotated[int | None, step], None),
     ]
 

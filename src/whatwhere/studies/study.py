@@ -110,6 +110,8 @@ class Study:
     """
     tables: Mapping[str, type]
     """A row type for each table."""
+    second: str = ""
+    """The setting that the command takes as an argument after the subject, and not as an option: another model."""
     measure: Measure | str
     summary: Summary | str
     figures: tuple[Figure, ...] = ()
@@ -122,6 +124,8 @@ class Study:
     """What the page needs besides the tables."""
     outcomes: Callable[[Results], Mapping[str, float]] | str | None = None
     """The few numbers of a result that a sweep shows, one column each."""
+    passes: Callable[[Results], bool] | str | None = None
+    """Whether all is as it should be; if not, the command ends with exit code 1. None: there is nothing to fail."""
     cost: Callable[[Any, Any, Results], Cost] | str | None = None
     """``(subject, settings, results)`` to what is left to pay for; the command then has ``--dry-run`` and ``--yes``."""
     smoke: Mapping[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.trace.layer import LayerTrace
-from whatwhere.trace.rotation import NotARotation, Planes, measure
+from whatwhere.trace.rotation import ANGLES, NotARotation, Planes, measure
 
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """How far a rebuilt number may lie from the model's own, as a share of the largest one, given its rounding."""
@@ -50,10 +50,26 @@ class Seen:
     sink: Float[Tensor, "head"] | None = None
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was found of a layer besides its trace, which holds all that matters for its logits."""
+
+    layout: str
+    """How the coordinates of its heads are paired; see :attr:`Planes.layout`."""
+    first: int
+    """The first coordinate that turns."""
+    factor: float
+    """What lengthens the turned coordinates; the queries and keys of the trace hold it already."""
+    error: float
+    """The largest difference of the rebuilt output from its own, against the largest value."""
+    angle_error: float
+    """How far the angle at the last position may be off, in radians."""
+
+
 def layer_trace(
     seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
-) -> tuple[LayerTrace, float]:
-    """The trace of a layer, and its error: the largest difference from its own output, against the largest value.
+) -> tuple[LayerTrace, Reading]:
+    """The trace of a layer, and what else was found.
 
     Args:
         seen: the call.
@@ -101,7 +117,8 @@ def layer_trace(
             f"output that differs from its own by {error:.1g} of the largest value, and {tolerance:.1g} is allowed. "
             "Its attention does something that a trace does not hold."
         )
-    return layer, error
+    reading = Reading(seen.planes.layout, seen.planes.first, found.factor, error, ANGLES * tolerance)
+    return layer, reading
 
 
 def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tensor, "batch head query d_head"]:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.attention import Seen, layer_trace
+from whatwhere.trace.attention import Reading, Seen, layer_trace
 from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.interface import Watch
 from whatwhere.trace.layer import LayerTrace, Tokens
@@ -91,10 +91,15 @@ class RotaryModel(Traceable):
         self.name = name or self.family
         self.config = model.config.get_text_config(decoder=True)
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
-        self.errors: dict[int, float] = {}
-        """The largest difference of each layer's rebuilt output from its own, in the last pass."""
+        self.readings: dict[int, Reading] = {}
+        """What was found of each layer in the last pass, besides its trace."""
         check_family(self.name, model.config)
         self._planes: dict[Any, Planes] = {}
+
+    @property
+    def errors(self) -> dict[int, float]:
+        """The largest difference of each layer's rebuilt output from its own, in the last pass."""
+        return {layer: reading.error for layer, reading in self.readings.items()}
 
     @property
     def attending(self) -> list[int]:
@@ -104,11 +109,11 @@ class RotaryModel(Traceable):
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
         """See :class:`Traceable`. Each layer that is read is verified against its own output."""
-        self.errors = {}
+        self.readings = {}
 
         def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], Seen]) -> Tensor:
             def read(places: Tensor) -> LayerTrace:
-                found, self.errors[layer] = layer_trace(seen(), places, self._tables(), self.name)
+                found, self.readings[layer] = layer_trace(seen(), places, self.tables(), self.name)
                 return found
 
             group = output.shape[2] // value.shape[1]
@@ -152,6 +157,6 @@ class RotaryModel(Traceable):
             )
         return Inputs(ids.long(), real)
 
-    def _tables(self) -> list[Tensor]:
+    def tables(self) -> list[Tensor]:
         """The frequencies that the model holds; read anew, because dynamic scaling changes them with the length."""
         return [buffer for name, buffer in self.model.named_buffers() if name.endswith("inv_freq")]

@@ -26,6 +26,8 @@ from whatwhere.model.rope import Rotation, interleaved_to_half
 
 ROWS = 64
 """Vectors that are compared to find the planes."""
+ANGLES = 5
+"""Angles at the last position that differ by this many tolerances are still taken for the same."""
 
 
 class NotARotation(Exception):
@@ -41,14 +43,20 @@ class Planes:
     count: int
 
     @property
+    def first(self) -> int:
+        """The first coordinate that turns; 0 if none does."""
+        return int(self.order[: 2 * self.count].min()) if self.count else 0
+
+    @property
     def layout(self) -> str:
-        """The layout's name: half, interleaved, none (nothing turns) or other."""
-        width, rotary = len(self.order), 2 * self.count
+        """The layout's name, wherever the planes begin: half, interleaved, none (nothing turns) or other."""
+        rotary = 2 * self.count
         if not rotary:
             return "none"
-        if torch.equal(self.order, torch.arange(width)):
+        order = self.order[:rotary] - self.first
+        if torch.equal(order, torch.arange(rotary)):
             return "half"
-        return "interleaved" if torch.equal(self.order, interleaved_to_half(width, rotary)) else "other"
+        return "interleaved" if torch.equal(order, interleaved_to_half(rotary, rotary)) else "other"
 
 
 def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row d_head"]) -> Planes:
@@ -134,7 +142,7 @@ def _declared(found: Tensor, declared: Iterable[Tensor], seq: int, tolerance: fl
     """The declared table nearest to the measured frequencies, if it gives the same angles; else these."""
     tables = [table.detach().to("cpu", torch.float64) for table in declared if table.shape == found.shape]
     best = min(tables, key=lambda table: float((table - found).abs().max()), default=None) if len(found) else None
-    if best is not None and float((best - found).abs().max()) * (seq - 1) <= 5 * tolerance:
+    if best is not None and float((best - found).abs().max()) * (seq - 1) <= ANGLES * tolerance:
         return best
     return found
 

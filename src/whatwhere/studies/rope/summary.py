@@ -1,0 +1,87 @@
+"""What ``whatwhere rope`` prints: the rotation by groups of layers, then what is not as it should be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from whatwhere.studies.results import Results
+from whatwhere.studies.rope.tables import About, Difference, LayerRope
+from whatwhere.studies.terminal import remark, table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST = 12
+"""Rows of a table; a model with more kinds of layers or faults has the rest in its CSV."""
+
+
+def passes(results: Results) -> bool:
+    """Whether all is as it should be."""
+    return results["differences"].empty
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """One screen."""
+    blocks: list[RenderableType] = []
+    every = results.rows("about", About)
+    for about in every:
+        layers = [row for row in results.rows("layers", LayerRope) if row.model == about.model]
+        blocks.append(_rotations(about, layers))
+    found = results.rows("differences", Difference)
+    if found:
+        blocks += _differences(found)
+    else:
+        against = "its configuration" + (f", and with {results.settings.other}" if results.settings.other else "")
+        blocks.append(f"\nAll layers agree with {against}.")
+    for about in every:
+        if not about.judged:
+            blocks.append(
+                remark(
+                    f"{about.family}: the pairing, scale and unrotated layers of this family are not known here; "
+                    "only what its configuration says was judged."
+                )
+            )
+    return blocks
+
+
+def _rotations(about: About, layers: Sequence[LayerRope]) -> RenderableType:
+    shown = table(
+        "layers", "kind", "turns", "pairing", "base", "lengthened", "scale", left=("layers", "kind", "pairing"),
+        title=f"{about.model} ({about.family}), measured on {about.tokens} tokens",
+    )  # fmt: skip
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row in layers:
+        base = f"{row.base:,.5g}" if row.base == row.base else "scaled" if row.planes else ""
+        turns = f"{2 * row.planes} of {row.width}"
+        groups[row.kind, turns, row.pairing, base, f"{row.factor:.4g}", f"{row.scale:.4g}"].append(row.layer)
+    for cells, numbers in list(groups.items())[:MOST]:
+        shown.add_row(layer_runs(numbers), *cells)
+    return shown
+
+
+def _differences(found: Sequence[Difference]) -> list[RenderableType]:
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row in found:
+        groups[row.model, row.against, row.what, row.found, row.expected, row.cause].append(row.layer)
+    lines = [""]
+    for (model, against, what, measured, expected, cause), layers in list(groups.items())[:MOST]:
+        named = f"layer{'s' if len(layers) > 1 else ''} {layer_runs(layers)}"
+        lines.append(f"{model}, {named}: {what}: {cause} (found {measured}; {against}: {expected})")
+    if len(groups) > MOST:
+        lines.append(f"and {len(groups) - MOST} more, in differences.csv")
+    return [*map(escape, lines), f"{len(found)} difference{'s' if len(found) > 1 else ''}."]
+
+
+def layer_runs(layers: Sequence[int]) -> str:
+    """Layer numbers with runs joined: 0-4,6."""
+    runs: list[list[int]] = []
+    for layer in sorted(layers):
+        if runs and runs[-1][1] + 1 == layer:
+            runs[-1][1] = layer
+        else:
+            runs.append([layer, layer])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
