@@ -11,12 +11,14 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.geometry import GEOMETRY
 from whatwhere.studies.geometry.tables import (
+    AT_POINTERS,
     PAPER_IDS,
     FrequencyId,
     GatedAccuracy,
     GeometrySettings,
     KeyAlignment,
     LetterMatching,
+    NullComparison,
     PlaneVector,
     PlaneWeight,
     QueryTurn,
@@ -42,6 +44,7 @@ def made_up(
     alignment: float = 0.99,
     agreement: float = 0.99,
     accuracy: float = 1.0,
+    shuffles: int = 5,
     pictured: bool = True,
 ) -> Results:
     """Results in memory; every head looks like the construction, in plane 1 of two."""
@@ -49,13 +52,13 @@ def made_up(
     results = Results(GEOMETRY, GeometrySettings(), task, inputs=inputs)
     ids = PAPER_IDS[task] if ids is None else ids
     measures, layers = ("norm", "variance", "margin"), range(len(ids))
-    weights = [PlaneWeight(m, at, 0, k, 1 / k, around(0.5)) for m in measures for at in layers for k in (1, 2)]
+    weights = [PlaneWeight(m, at, 0, k, 1 / k, around(0.9 / k)) for m in measures for at in layers for k in (1, 2)]
     results.write("weights", weights)
     results.write(
         "ids",
         [
             FrequencyId(measure, layer, 0, around(at, 0.4), 0.1, 1, around(0.5), 1 if layer else None, 0)
-            for measure in measures
+            for measure in (*measures, AT_POINTERS)
             for layer, at in enumerate(ids)
         ],
     )
@@ -69,6 +72,17 @@ def made_up(
     results.write("queries", turns if task == "number" and pictured else [])
     matches = [LetterMatching(at, 0, 1, around(0.9)) for at in layers]
     results.write("matching", matches if task == "letter" and pictured else [])
+    statements = ("queries turn 1-16", "queries turn 1-8", "keys aligned all", "keys aligned pointers")
+    results.write(
+        "nulls",
+        [
+            NullComparison(at, 0, 1, statement, null, value, 100, reached, 0.3, 0.6)
+            for at in layers
+            for statement, value in zip(statements, (agreement, agreement, alignment, alignment), strict=True)
+            for null, reached in (("other planes", 40), ("shuffled names", shuffles), ("other layers", 2))
+            if statement.startswith("queries") or null != "shuffled names"
+        ],
+    )
     vectors = [PlaneVector(at, 0, 1, role, "1", 0.0, 1.0, 3) for at in layers for role in ("query", "key")]
     results.write("vectors", vectors)
     closings = (

@@ -26,7 +26,7 @@ def test_the_tables_are_what_the_trace_gives(task: Task, tiny) -> None:
     model = tiny(task)
     results = study("geometry", model, inputs=16)
     weights, ids = results["weights"], results["ids"]
-    assert (len(weights), len(ids)) == (3 * 2 * 16, 3 * 2)
+    assert (len(weights), len(ids)) == (3 * 2 * 16, 4 * 2)
     with torch.no_grad():
         use = frequency_use(trace(model, task.sample(16, seed=0).tokens))
     mine = weights[(weights.measure == "variance") & (weights.layer == 1)]
@@ -42,6 +42,12 @@ def test_the_tables_are_what_the_trace_gives(task: Task, tiny) -> None:
     assert set(results["keys"]["keys"]) == {"all", "target", "pointers"}
     assert bool(len(results["queries"])) == isinstance(task, NumberTask)
     assert bool(len(results["matching"])) == isinstance(task, LetterTask)
+    nulls = results["nulls"]
+    assert set(nulls["null"]) == {"other planes", "shuffled names", "other layers"}
+    assert (nulls[nulls.null == "other planes"].nulls == 15).all()
+    keys = nulls[(nulls.statement == "keys aligned all") & (nulls.null == "other layers")]
+    np.testing.assert_allclose(keys.value, results["keys"].query("keys == 'all'").alignment)
+    assert list(keys["median"]) == list(keys["value"])[::-1]  # two layers, each the other's null
     assert results.claims.verdict.unique().tolist() == ["not tested"]  # a random model has learned nothing
 
 

@@ -17,7 +17,7 @@ GEOMETRY = Study(
     tables={
         "weights": tables.PlaneWeight, "ids": tables.FrequencyId, "keys": tables.KeyAlignment,
         "queries": tables.QueryTurn, "matching": tables.LetterMatching, "vectors": tables.PlaneVector,
-        "gating": tables.GatedAccuracy,
+        "nulls": tables.NullComparison, "gating": tables.GatedAccuracy,
     },
     measure=f"{_HERE}.measure:measure",
     summary=f"{_HERE}.summary:summary",

@@ -6,6 +6,7 @@ A head's *dominant plane* has the largest share of its logits' variance; keys an
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,8 +16,9 @@ from whatwhere.heads.frequency import MEASURES, FrequencyUse, frequency_use
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.geometry import tables
 from whatwhere.studies.geometry.gating import closings, gated_accuracy
+from whatwhere.studies.geometry.nulls import against_layers, null_comparisons
 from whatwhere.studies.geometry.planes import Plane
-from whatwhere.studies.geometry.tables import FrequencyId, GatedAccuracy, GeometrySettings, PlaneWeight
+from whatwhere.studies.geometry.tables import FrequencyId, GatedAccuracy, GeometrySettings, NullComparison, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
@@ -39,7 +41,7 @@ def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress:
     batch = task.sample(settings.inputs, seed=settings.seed)
     changes = closings(model, task.length)
     depth, total = model.config.layers, model.config.layers + len(changes)
-    if not results.has("vectors"):
+    if not (results.has("nulls") and results.has("vectors")):
         _measure_planes(model, task, batch, results, lambda done: progress("planes of each layer", done, total))
     # Rows are written after each closing, so an interrupted sitting loses one of them.
     gated = results.rows("gating", GatedAccuracy)
@@ -58,6 +60,7 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, tol
     weights: list[PlaneWeight] = []
     ids: list[FrequencyId] = []
     planes: list[Plane] = []
+    nulls: list[NullComparison] = []
 
     def look(layer: LayerTrace) -> None:
         told(layer.layer)
@@ -70,13 +73,17 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, tol
             if name == tables.VARIANCE:
                 clear = [(row.head, row.dominant) for row in heads if row.dominant is not None]
                 planes.extend(Plane(task, layer, batch.tokens, head, plane) for head, plane in clear)
+                nulls.extend(row for at in clear for row in null_comparisons(task, layer, batch.tokens, *at))
+        everywhere = replace(frequency_use(Trace((layer,)), tables.VARIANCE), measure=tables.AT_POINTERS)
+        ids.extend(_tables(everywhere, task, results.settings.seed)[1])
 
     traceable(model).stream(batch.tokens, look, queries=range(task.target, task.length))
     results.write("weights", sorted(weights, key=lambda row: MEASURES.index(row.measure)))
-    results.write("ids", sorted(ids, key=lambda row: MEASURES.index(row.measure)))
+    results.write("ids", sorted(ids, key=lambda row: (*MEASURES, tables.AT_POINTERS).index(row.measure)))
     results.write("keys", [row for plane in planes for row in plane.alignments()])
     results.write("queries", [row for plane in planes for row in plane.turns()])
     results.write("matching", [row for plane in planes for row in plane.matchings()])
+    results.write("nulls", [*nulls, *against_layers(nulls)])
     results.write("vectors", [row for plane in planes for row in plane.vectors()])  # last: it tells that all are there
 
 

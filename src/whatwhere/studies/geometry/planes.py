@@ -55,9 +55,8 @@ class Plane:
     def alignments(self) -> list[KeyAlignment]:
         """The alignment of all keys and of each group."""
         units = unit(self.keys)
-        groups = {"all": np.ones_like(self.pointers), "target": ~self.pointers, "pointers": self.pointers}
         rows = []
-        for name, members in groups.items():
+        for name, members in key_groups(self.pointers).items():
             totals = sums(units, np.where(members, 0, -1), 1)  # [batch, 1, 3]
             drawn = bootstrap_means(totals, resamples=RESAMPLES)
             lengths = np.linalg.norm(means(drawn)[:, 0], axis=-1)
@@ -70,14 +69,11 @@ class Plane:
         if self.task.vocabulary.function != "index":
             return []
         integers = np.arange(1, len(self.query_names) + 1)
-        context = self.task.context
-        ranges = {f"1-{len(integers)}": integers > 0, f"1-{context}": integers <= context,
-                  f"{context + 1}-{len(integers)}": integers > context}  # fmt: skip
         queries = means(self.by_query.sum(0))
         drawn = means(bootstrap_means(self.by_query, resamples=RESAMPLES))
         target, pointers = (unit(self.keys[group].mean(0)) for group in (~self.pointers, self.pointers))
         rows = []
-        for name, chosen in ranges.items():
+        for name, chosen in integer_ranges(self.task).items():
             slope, r2, forward = index_fit(queries[chosen], integers[chosen], self.frequency)
             slopes = index_slopes(drawn[:, chosen], integers[chosen])
             aim = unit(forward)
@@ -113,6 +109,19 @@ class Plane:
     def _estimate(self, value: float, drawn: Float[np.ndarray, "resample"]) -> Estimate:
         low, high = percentiles(drawn[:, None])
         return Estimate(value, float(low[0]), float(high[0]), len(self.tokens))
+
+
+def key_groups(pointers: Bool[np.ndarray, "batch key"]) -> dict[str, Bool[np.ndarray, "batch key"]]:
+    """The groups of keys whose alignment is measured."""
+    return {"all": np.ones_like(pointers), "target": ~pointers, "pointers": pointers}
+
+
+def integer_ranges(task: Task) -> dict[str, Bool[np.ndarray, "integer"]]:
+    """All integers, those that may point at a pointer, and those beyond; ranges of nothing are left out."""
+    integers, context = np.arange(1, len(task.vocabulary.request_names) + 1), task.context
+    ranges = {f"1-{len(integers)}": integers > 0, f"1-{context}": integers <= context,
+              f"{context + 1}-{len(integers)}": integers > context}  # fmt: skip
+    return {name: chosen for name, chosen in ranges.items() if chosen.any()}
 
 
 def index_fit(

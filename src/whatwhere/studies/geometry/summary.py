@@ -43,34 +43,42 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
 
 def _planes(results: Results) -> list[RenderableType]:
     keys = {(row.layer, row.head, row.keys): row.alignment for row in results.rows("keys", KeyAlignment)}
+    shuffled = [
+        row for row in results.rows("nulls", tables.NullComparison) if row.null == "shuffled names" and row.nulls
+    ]
+    chance = {(row.layer, row.head, row.statement): f"{row.reached / row.nulls:.3f}" for row in shuffled}
     blocks: list[RenderableType] = []
     turns = tables.clearest_turns(results.rows("queries", tables.QueryTurn))
     if turns:
         made = table(
-            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "aims at",
-            title="\nIndex geometry in the dominant plane",
+            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "chance",
+            "aims at", title="\nIndex geometry in the dominant plane",
         )  # fmt: skip
         for row in turns:
             made.add_row(
                 str(row.layer), str(row.plane),
                 *(f"{keys[row.layer, row.head, of].value:.2f}" for of in ("target", "pointers")), row.integers,
                 f"{row.slope.value:.2f}", f"{row.slope.low:.2f} {row.slope.high:.2f}", f"{row.predicted:.2f}",
-                f"{row.r2:.2f}", f"{row.agreement:.2f}", "target" if row.aim_target > row.aim_pointers else "pointers",
+                f"{row.r2:.2f}", f"{row.agreement:.2f}",
+                chance.get((row.layer, row.head, f"queries turn {row.integers}"), ""),
+                "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip
         note = (
             "target, pointers: alignment of these keys (1: all point the same way). slope: of the query's angle per "
-            "integer; theory: -frequency. agree: 1 if queries turn as in T_Index. Of each layer the range of integers "
-            "that agrees best; the table queries has all."
+            "integer; theory: -frequency. agree: 1 if queries turn as in T_Index. chance: share of shuffles of the "
+            "integers that agree as well. Of each layer the range of integers that agrees best; the table queries has "
+            "all, the table nulls every comparison."
         )
         blocks += [made, remark(note)]
     matching = results.rows("matching", tables.LetterMatching)
     if matching:
-        names = "layer", "ID", "keys aligned", "queries match keys", "95 %"
+        names = "layer", "ID", "keys aligned", "queries match keys", "95 %", "chance"
         made = table(*names, title="\nRetrieval geometry in the dominant plane")
         for row in matching:
             aligned, match = keys[row.layer, row.head, "all"], row.matching
             numbers = f"{aligned.value:.2f}", f"{match.value:.2f}", f"{match.low:.2f} {match.high:.2f}"
-            made.add_row(str(row.layer), str(row.plane), *numbers)
+            seldom = chance.get((row.layer, row.head, "queries match keys"), "")
+            made.add_row(str(row.layer), str(row.plane), *numbers, seldom)
         note = "match: cosine between the queries for a letter and its keys, less that for other letters."
         blocks += [made, remark(note)]
     return blocks

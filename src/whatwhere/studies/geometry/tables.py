@@ -11,6 +11,8 @@ from whatwhere.heads.estimate import Estimate
 
 VARIANCE = "variance"
 """The measure by which a head's dominant plane is chosen: the share of the logits' variance."""
+AT_POINTERS = "variance at pointers"
+"""The same measure over the queries of all pointers, not just the last: for mean IDs alone."""
 AS_TRAINED, CLOSED, ALONE, SLIDING = "as trained", "closed", "alone", "sliding"
 """Kinds of closing: none, a named band, all other bands, eight neighbouring planes."""
 PAPER_IDS = {
@@ -129,6 +131,27 @@ class PlaneVector:
     x: float
     y: float
     count: int
+
+
+@dataclass(frozen=True)
+class NullComparison:
+    """One statement about a head's dominant plane, beside a null; see :mod:`whatwhere.studies.geometry.nulls`."""
+
+    layer: int
+    head: int
+    plane: int
+    statement: str
+    """``queries turn 1-16``, ``keys aligned all``, ``queries match keys``."""
+    null: str
+    """``other planes``, ``shuffled names`` or ``other layers``."""
+    value: float
+    nulls: int
+    """How many values the null has."""
+    reached: int
+    """How many of them are as large."""
+    median: float
+    high: float
+    """95 of 100 nulls are below."""
 
 
 @dataclass(frozen=True)
