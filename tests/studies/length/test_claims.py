@@ -30,6 +30,7 @@ def failing(found) -> set[str]:
 
 def test_in_the_papers_world_every_claim_holds(judged) -> None:
     found = judged()
+    del found["number-break-forecast"]  # our own; the tests below
     assert {one.verdict for one in found.values()} == {"holds"}
     assert found["number-barely-generalises"].value == pytest.approx(33 * (65 / 33) ** 0.8)
     assert found["decay-in-order-of-bound"].value == 1
@@ -55,6 +56,23 @@ def test_a_number_model_that_never_breaks_generalises(judged) -> None:
     assert one.verdict == "fails"
     assert math.isinf(one.value)
     assert one.why == "Accuracy stays above 0.5 up to 850 tokens."
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"),
+    [({17: 1.0, 33: 0.6, 65: 0.2}, "holds"), (NUMBER, "fails"), ({17: 1.0, 33: 0.9}, "not tested")],
+)
+def test_a_break_that_was_predicted_elsewhere_is_no_forecast(judged, number, verdict) -> None:
+    predicted = 17 * (65 / 17) ** 0.6  # 0.95 at 17 tokens, 0.2 at 65
+    one = judged(number=number)["number-break-forecast"]
+    assert one.verdict == verdict
+    if verdict == "fails":
+        assert one.value == pytest.approx(math.log2(33 * (65 / 33) ** 0.8 / predicted))
+        assert one.why == f"Half of the answers are wrong from 57 tokens on; predicted: {predicted:.0f}."
+
+
+def test_a_model_without_working_cells_has_no_forecast(judged) -> None:
+    assert "no measured or no predicted break" in judged(working=False)["number-break-forecast"].why
 
 
 def test_what_was_not_measured_is_not_judged(judged) -> None:

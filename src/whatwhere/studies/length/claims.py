@@ -9,7 +9,7 @@ from pathlib import Path
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
-from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, Accuracy, Break
+from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MASS, MEASURED, PREDICTED, Accuracy, Break
 from whatwhere.theory.discrepancy import index_printed_bound, retrieval_printed_bound
 from whatwhere.theory.printed import INDEX_THETA, LETTERS, RETRIEVAL_THETA
 
@@ -68,6 +68,24 @@ def number_barely(evidence: Evidence) -> Finding:
     why = f"Accuracy falls below {HALF} at {length.value:.0f} tokens ({length.low:.0f} to {end}), interpolated."
     interval = length.low, math.inf if math.isnan(length.high) else length.high
     return Finding(length.value, why, interval, length.n)
+
+
+def forecast(evidence: Evidence) -> Finding:
+    """How far the break that inputs of the training length predict is from the measured one, in powers of two."""
+    accuracies(evidence, "number")
+    rows = [
+        row for row in evidence.rows("length", "number", "breaks", Break) if (row.hop, row.threshold) == (None, HALF)
+    ]
+    found = {(row.what, row.source): row.length for row in rows}
+    measured, predicted = found.get((ACCURACY, MEASURED)), found.get((f"chain {MASS}", PREDICTED))
+    if measured is None or predicted is None:
+        raise NotTested("the number model has no measured or no predicted break.")
+    if math.isnan(measured.value) or math.isnan(predicted.value):
+        raise NotTested("the number model does not break within the lengths measured, or is not predicted to.")
+    value, *ends = (abs(math.log2(predicted.value / length)) for length in (measured.value, *measured.interval))
+    across = measured.low <= predicted.value <= measured.high
+    why = f"Half of the answers are wrong from {measured.value:.0f} tokens on; predicted: {predicted.value:.0f}."
+    return Finding(value, why, (0.0 if across else min(ends), max(ends)), measured.n)
 
 
 def decay_in_order(evidence: Evidence) -> Finding:

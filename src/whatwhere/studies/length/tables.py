@@ -31,7 +31,7 @@ class LengthSettings:
 
     inputs: Annotated[int, "Sequences up to length 32; length n gets 32/n of them, and at least an eighth."] = 600
     lengths: Annotated[tuple[int, ...], "Lengths in tokens beyond that of training, which is always measured."] = (
-        25, 33, 49, 65, 97, 145, 325, 850,
+        25, 33, 41, 49, 57, 65, 81, 97, 145, 325, 850,
     )  # fmt: skip
     varied_lengths: Annotated[tuple[int, ...], "Lengths at which changes at inference are measured; may be empty."] = (
         33, 65, 145, 325,
