@@ -43,7 +43,7 @@ def test_no_command_shows_the_help():
     assert "Usage" in CliRunner().invoke(app, []).output
 
 
-@pytest.mark.parametrize("command", ["data", "train", *STUDIES, "reproduce", "report", "sweep"])
+@pytest.mark.parametrize("command", ["data", "train", *STUDIES, "compare", "share", "reproduce", "report", "sweep"])
 def test_every_command_explains_itself_with_an_example(command: str):
     help_text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "120"}).stdout
     assert re.search(rf"Example.*whatwhere {command}", re.sub(r"\s+", " ", help_text)), help_text

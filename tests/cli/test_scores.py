@@ -30,8 +30,8 @@ def table(letters: str, model: str = "me/model", shift: float = 0.0) -> pd.DataF
         label, positional, symbolic = LABELS[letter]
         both = (Estimate(score + shift * at, 0.0, 1.0, 4) for score in (positional, symbolic))
         rows.append(HeadRow(
-            model, "abc", "sha256:0", 1e-4, 0.1, at // 2, at % 2, label, *both, centred_positional=1 - symbolic,
-            centred_symbolic=1 - positional, entropy=1.0, entropy_share=0.5, own=0.1, previous=0.2, first=0.3,
+            model, "abc", "sha256:0", 1e-4, 0.1, at // 2, at % 2, label, *both, positional_centred=1 - symbolic,
+            symbolic_centred=1 - positional, entropy=1.0, entropy_share=0.5, own=0.1, previous=0.2, first=0.3,
             induction=0.01 * at, renormalised_positional=nan, renormalised_symbolic=nan, rest_positional=nan,
             rest_symbolic=nan, rest_label="undefined", planes=0, weighted_id=nan, dominant_id=None, dominant_share=nan,
             dominant_frequency=nan, undefined=0,

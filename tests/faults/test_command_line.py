@@ -33,7 +33,7 @@ COMMANDS = {name: _GROUP.get_command(click.Context(_GROUP), name) for name in _G
 
 
 def test_every_command_is_tried():
-    assert {"data", "train", "reproduce", "report", "sweep", *STUDIES} == COMMANDS.keys()
+    assert {"data", "train", "compare", "share", "reproduce", "report", "sweep", *STUDIES} == COMMANDS.keys()
 
 
 @pytest.fixture

@@ -131,9 +131,9 @@ class HeadRow:
     """``positional``, ``symbolic``, ``uniform``, ``mixed`` or ``undefined``."""
     positional: Estimate
     symbolic: Estimate
-    centred_positional: float
+    positional_centred: float
     """1 - symbolic: 1 for a sharp positional head, 0 for a symbolic and for a flat one."""
-    centred_symbolic: float
+    symbolic_centred: float
     """1 - positional: 1 for a sharp symbolic head, 0 for a positional and for a flat one."""
     entropy: float
     """In nats."""
