@@ -64,7 +64,8 @@ class Evidence:
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self.used_control = False
+        self.asked: set[str | None] = set()
+        """The models whose results were asked for; None for those of no model."""
         self._found: dict[tuple[str, str | None], Results] = {}
 
     @classmethod
@@ -97,16 +98,8 @@ class Evidence:
         return cls(find)
 
     def on_control(self) -> Evidence:
-        """The same with the control in the letter model's place; ``used_control`` tells whether it was asked for."""
-
-        def find(study: str, model: str | None) -> Results:
-            if model != "letter":
-                return self.results(study, model)
-            control.used_control = True
-            return self.results(study, "letter-control")
-
-        control = Evidence(find)
-        return control
+        """The same, with the control in the letter model's place."""
+        return Evidence(lambda study, model: self.results(study, "letter-control" if model == "letter" else model))
 
     def results(self, study: str, model: str | None = None) -> Results:
         """The results of a study.
@@ -114,6 +107,7 @@ class Evidence:
         Raises:
             NotTested: they are not there.
         """
+        self.asked.add(model)
         key = study, model
         if key not in self._found:
             self._found[key] = self._find(study, model)

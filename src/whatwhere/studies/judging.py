@@ -39,6 +39,7 @@ def judge(evidence: Sequence[Evidence], claims: Sequence[Claim] | None = None) -
 
 
 def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
+    evidence[0].asked.clear()  # so that it tells what this claim asks for
     findings, refused = _findings(claim, evidence)
     if not findings:
         assert refused is not None
@@ -110,11 +111,10 @@ def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
 
 def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, float] | None:
     """What a statement about trained models comes to where the letter model learned from leak-free data."""
-    if claim.kind != "trained":
+    if claim.kind != "trained" or "letter" not in evidence[0].asked:
         return None
-    controls = [one.on_control() for one in evidence]
-    findings, _ = _findings(claim, controls)
-    if not findings or not any(one.used_control for one in controls):
+    findings, _ = _findings(claim, [one.on_control() for one in evidence])
+    if not findings:
         return None
     return _verdict(claim, findings), findings[0].value
 

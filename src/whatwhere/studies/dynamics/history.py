@@ -90,22 +90,22 @@ class Training:
         chosen = scored if 2 * len(set(scored["step"])) >= len(set(own["step"])) else own
         return chosen.pivot(index="step", columns="hop", values=["accuracy", "accuracy_n"])
 
-    @property
+    @cached_property
     def steps(self) -> Int[np.ndarray, "step"]:
         """At which accuracy was measured."""
         return self._curves.index.to_numpy()
 
-    @property
+    @cached_property
     def hops(self) -> list[int]:
         """The hop classes."""
         return self._curves["accuracy"].columns.tolist()
 
-    @property
+    @cached_property
     def accuracy(self) -> Float[np.ndarray, "step hop"]:
         """The accuracy of each hop class."""
         return self._curves["accuracy"].to_numpy()
 
-    @property
+    @cached_property
     def counts(self) -> Float[np.ndarray, "step hop"]:
         """How many inputs each of these accuracies comes from."""
         return self._curves["accuracy_n"].to_numpy()
