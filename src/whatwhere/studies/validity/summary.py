@@ -54,7 +54,8 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
 
 def _pair(rows: Sequence[KnownScore]) -> str:
     one = next(row for row in rows if row.tau == TAU)
-    return f" {one.positional.value:.2f}/{one.symbolic.value:.2f}"
+    both = (f"{score.value:.2f}".removeprefix("0").replace("1.00", "1.0") for score in (one.positional, one.symbolic))
+    return "/".join(both)
 
 
 def _labels(rows: Sequence[NullLabel]) -> list[RenderableType]:
@@ -78,15 +79,17 @@ def _labels(rows: Sequence[NullLabel]) -> list[RenderableType]:
 
 def _permutations(rows: Sequence[PermutationScore]) -> list[RenderableType]:
     made = table(
-        "tokens", "permutations", "score", "content", "entropy", "swaps", "all", "difference", "95 %", "error",
-        left=("permutations", "score"), title=f"\nAdditive heads by swaps and by all permutations, at tau {TAU:g}",
+        "tokens", "taken", "score", "entropy", "swaps", "all", "differ", "95 %", "error", left=("taken", "score"),
+        title=f"\nAdditive heads, half content: by swaps, by all permutations (tau {TAU:g})",
     )  # fmt: skip
     for row in rows:
         if row.tau == TAU and row.share == 0.5:
             one = row.difference
             made.add_row(
-                str(row.tokens), "all" if row.listed else "drawn", row.score, f"{row.share:g}", f"{row.entropy:g}",
-                f"{row.swaps:.3f}", f"{row.permutations:.3f}", f"{one.value:+.3f}", f"{one.low:+.2f} {one.high:+.2f}",
-                f"{row.error:.3f}",
+                str(row.tokens), "all" if row.listed else "drawn", row.score, f"{row.entropy:g}", f"{row.swaps:.3f}",
+                f"{row.permutations:.3f}", f"{one.value:+.3f}", f"{one.low:+.2f} {one.high:+.2f}", f"{row.error:.3f}",
             )  # fmt: skip
-    return [made, remark("error: standard error that is due to drawing permutations. All shares: the table.")]
+    return [
+        made,
+        remark("error: standard error that is due to drawing permutations. The table has all shares and tau."),
+    ]
