@@ -1,5 +1,6 @@
 """docs/errata.md against the tests that it names, and the errata that are plain arithmetic on printed numbers."""
 
+import inspect
 import math
 import re
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from whatwhere.model.rope import rope_frequencies
-from whatwhere.tasks import LetterTask
+from whatwhere.studies.chat.one_hop import one_hop_examples
+from whatwhere.tasks import LetterTask, NumberTask
+from whatwhere.tasks.functions import index
 from whatwhere.theory.discrepancy import retrieval_smallest, retrieval_smallest_bound
+from whatwhere.theory.index_head import index_head
 from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, frequency
 
 ROOT = Path(__file__).parents[2]
@@ -40,8 +44,8 @@ def test_every_erratum_has_a_section():
 
 
 @pytest.mark.parametrize("number", sorted(SECTIONS))
-def test_every_erratum_names_a_test_or_says_why_there_is_none(number: int):
-    assert "- Test: `" in SECTIONS[number] or "Not executable here:" in SECTIONS[number]
+def test_every_erratum_names_a_test(number: int):
+    assert "- Test: `" in SECTIONS[number]
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED)
@@ -91,3 +95,35 @@ def test_statements_about_language_models_against_the_printed_table():
     assert [letter > 0.88 for _, letter in TABLE[32]] == [True, True, False]
     assert all(number < 0.5 for number, _ in TABLE[32])
     assert all(number < 0.1 and letter > 0.65 for number, letter in TABLE[100])
+
+
+@pytest.mark.parametrize("size", [32, 300])
+def test_in_long_windows_only_the_queried_letter_can_be_unique(size: int):
+    for example in one_hop_examples("letter", size, seed=0, count=20):
+        *window, query = example.sequence.split()
+        firsts = [token[0] for token in window]
+        assert firsts.count(query[1]) == 1
+        assert max(map(firsts.count, firsts)) > 1  # pigeonhole: 25 letters are left for the other tokens
+        if size > 25 * 9 + 1:
+            assert len(set(window)) < size
+
+
+def test_lengths_leave_the_label_out_and_base_and_angle_have_names_of_their_own():
+    task = NumberTask()
+    batch = task.sample(4, seed=0)
+    assert batch.tokens.shape == (4, task.length) == (4, 17)
+    assert batch.answers.shape == (4,)  # with the label, 18 tokens
+    assert "base" in inspect.signature(rope_frequencies).parameters
+    assert "theta" in inspect.signature(index_head).parameters
+
+
+def test_the_token_indexed_second_in_figure_3_holds_a_letter_only_after_the_first_layer():
+    # The text: "6" finds "n" at layer 0, and "2" finds the token "6" at layer 1.
+    vocabulary = NumberTask().vocabulary
+    tokens = vocabulary.encode("a b n c d e f g 6 1 2")[None]
+    six, two = 8, 10
+    assert vocabulary.points(tokens)[0, [six, two]].all()
+    after = index(tokens, vocabulary)
+    assert vocabulary.decode(after[0, [six]]) == "n"
+    assert after[0, two] == tokens[0, two]  # it looked at an integer, and copied nothing
+    assert vocabulary.decode(index(after, vocabulary)[0, [two]]) == "n"

@@ -13,7 +13,7 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.theorems import curves
 from whatwhere.studies.theorems.tables import CheckRow, ReachRow, TheoremsSettings
-from whatwhere.theory import construction_scores, decomposition, feasibility, robustness
+from whatwhere.theory import construction_scores, decomposition, feasibility, robustness, softening
 from whatwhere.theory.check import Check
 from whatwhere.theory.printed import PLANES, frequency
 from whatwhere.theory.reach import index_reach, retrieval_reach
@@ -30,6 +30,8 @@ CHECKS: dict[str, Callable[[int], Check]] = {
     "tied_inputs": lambda inputs: feasibility.tied_inputs(inputs // 5),
     "number_task": lambda inputs: feasibility.number_task(48 * inputs),
     "letter_task": lambda inputs: feasibility.letter_task(48 * inputs),
+    "lemma_holds": lambda inputs: softening.lemma_holds(inputs // 20),
+    "softmax_disperses": lambda _: softening.softmax_disperses(),
     "index_head_is_positional": lambda _: construction_scores.index_head_is_positional(),
     "retrieval_head_is_symbolic_without_rotation": lambda _: (
         construction_scores.retrieval_head_is_symbolic_without_rotation()

@@ -1,0 +1,44 @@
+"""The lemma and the dispersion of softmax, and that their checks can fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from whatwhere.theory import softening
+from whatwhere.theory.feasibility import sharp_index_head, sharp_retrieval_head
+from whatwhere.theory.softening import lemma_holds, softmax_disperses, wanted_weight
+
+
+def test_the_lemma_holds_on_every_input_of_random_heads() -> None:
+    check = lemma_holds(heads=20)
+    assert check.passed
+    assert check.inputs == 20 * (3**2 + 3**3 + 3**4)
+
+
+def test_a_smaller_temperature_than_the_lemmas_is_seen_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = softening._softmax
+    monkeypatch.setattr(softening, "_softmax", lambda head, tokens, beta: plain(head, tokens, beta / 20))
+    assert lemma_holds(heads=20).errors > 0
+
+
+def test_attention_to_the_wanted_key_falls_with_every_length() -> None:
+    check = softmax_disperses()
+    assert check.passed
+    assert check.inputs == 6 * 7
+
+
+def test_attention_is_that_of_the_closed_form() -> None:
+    index = sharp_index_head(1.0)
+    rivals = sum(math.exp(-index.beta * (1 - math.cos(s))) for s in range(-8, 100 - 1 - 8 + 1) if s)
+    assert wanted_weight(index, 100, "a", "8", "a") == pytest.approx(1 / (1 + rivals), rel=1e-9)
+    match = sharp_retrieval_head(0.0)
+    rivals = 98 * math.exp(-match.beta * (1 - math.cos(math.pi / 4))) + math.exp(-match.beta)  # c is two letters away
+    assert wanted_weight(match, 100, "b1", "ca", "a1") == pytest.approx(1 / (1 + rivals), rel=1e-9)
+
+
+def test_a_head_that_sharpens_with_length_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softening, "wanted_weight", lambda _, n, *__: np.log(n) / 10)
+    assert softmax_disperses().errors == 6 * 6
