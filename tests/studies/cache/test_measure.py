@@ -16,7 +16,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.cache import CACHE, measure, streamed_runs
-from whatwhere.studies.cache.tables import CacheSettings, Need, PromptAnswer, WindowLoss
+from whatwhere.studies.cache.tables import About, CacheSettings, Need, Policy, PromptAnswer, WindowLoss
 from whatwhere.studies.results import Results
 from whatwhere.trace.rotary import RotaryModel
 
@@ -45,9 +45,9 @@ def test_every_ranking_is_measured_at_every_budget(tiny: RotaryModel, small: Cac
     assert len(losses) == SETS and len(results.rows("answers", PromptAnswer)) == 2 * SETS
     assert len(results["policies"]) == 12 and len(results["comparisons"]) == 2 * 15
     full = losses[0].loss
-    for row in results["policies"].itertuples():
+    for row in results.rows("policies", Policy):
         own = [one.loss for one in losses if (one.ranking, one.budget) == (row.ranking, row.budget)]
-        assert row.above == pytest.approx(np.mean(own) - full)
+        assert row.above.value == pytest.approx(np.mean(own) - full)
     about = results["about"].iloc[0]
     assert (about.family, about.source, about.kv_heads, about.group) == ("LlamaForCausalLM", "text.txt", 2, 2)
     assert (about.layers, about.tokens, about.loss) == (2, 30, pytest.approx(full))
@@ -60,13 +60,13 @@ def test_a_model_that_finds_no_key_is_asked_with_the_full_cache_alone(
     monkeypatch.setattr(measure, "can_find_keys", lambda _: False)
     results = cache(tiny, small)
     assert results["answers"]["ranking"].tolist() == ["full", "full"]
-    assert results["policies"]["passkey"].isna().all()
+    assert {row.passkey.n for row in results.rows("policies", Policy)} == {0}
 
 
 def test_without_prompts_nothing_is_asked(tiny: RotaryModel, small: CacheSettings):
     results = cache(tiny, small, prompts=0)
     assert not results.has("answers")
-    assert results["about"]["passkey"].isna().all()
+    assert [row.passkey.n for row in results.rows("about", About)] == [0]
 
 
 @pytest.mark.usefixtures("able")

@@ -27,6 +27,7 @@ def test_a_prompt_tells_its_key_out_of_reach_and_ends_with_it(speller: Any, smal
     prompts = make_prompts([spelled(speller, 200)], speller, settings)
     assert len({prompt.place for prompt in prompts}) == 5
     assert prompts[0].place == settings.sink + 1
+    ends = []
     for prompt in prompts:
         text = "".join(map(chr, prompt.ids[0].tolist()))
         key = text[-5:]
@@ -35,9 +36,9 @@ def test_a_prompt_tells_its_key_out_of_reach_and_ends_with_it(speller: Any, smal
         assert text.endswith(f"The pass key is {key}") and prompt.answer == 6  # with its space
         told = f"\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
         assert text.index(told) == prompt.place
-        assert prompt.place + len(told) <= 200 - prompt.answer - settings.recent
+        ends.append(prompt.place + len(told))
         assert text[: prompt.place] == ("abcdefghij" * 20)[: prompt.place]
-    assert prompts[-1].place + len(told) == 200 - 6 - 50
+    assert max(ends) == 200 - 6 - settings.recent
 
 
 def test_keys_follow_the_seed(speller: Any, small: CacheSettings):

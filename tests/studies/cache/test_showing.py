@@ -31,9 +31,11 @@ def test_a_sweep_shows_the_loss_of_the_policy(made_up: Callable[..., Results]):
 def test_figures_show_every_ranking_and_every_kv_head(made_up: Callable[..., Results]):
     figures = made_up({"random": -0.1, "far": 0.0}).figures()
     left, right = figures["cache-loss"].axes
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["positional", "random", "far"]
+    legend, picture = left.get_legend(), figures["cache-map"].axes[0].images[0].get_array()
+    assert legend is not None and picture is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["positional", "random", "far"]
     assert [label.get_text() for label in right.get_xticklabels()] == ["25 %", "50 %", "75 %"]
     maps = figures["cache-map"].axes
     assert [axes.get_title(loc="left") or axes.get_title() for axes in maps] == ["positional", "far"]
-    assert maps[0].images[0].get_array().tolist() == [[0, 1], [2, 3]]
+    assert picture.tolist() == [[0, 1], [2, 3]]
     pyplot.close("all")
