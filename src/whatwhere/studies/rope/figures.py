@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from whatwhere.studies.rope.summary import layer_runs
-from whatwhere.studies.rope.tables import PlaneRope
+from whatwhere.studies.rope.tables import PlaneRope, layer_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

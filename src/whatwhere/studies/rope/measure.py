@@ -13,7 +13,15 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.rope.expected_rope import CONVENTIONS
 from whatwhere.studies.rope.measured_rope import MeasuredModel, Order, fitted_base, measured, orders
 from whatwhere.studies.rope.rope_differences import differences
-from whatwhere.studies.rope.tables import CONFIGURATION, About, Difference, LayerRope, PlaneRope, RopeSettings
+from whatwhere.studies.rope.tables import (
+    CONFIGURATION,
+    About,
+    Difference,
+    LayerRope,
+    PlaneRope,
+    RopeSettings,
+    layer_runs,
+)
 from whatwhere.studies.study import Progress
 from whatwhere.trace.traceable import Traceable
 
@@ -54,9 +62,10 @@ def measure(model: Traceable, settings: RopeSettings, results: Results, progress
 def _check_comparable(one: MeasuredModel, other: MeasuredModel) -> None:
     layers = [[facts.layer for facts in each.found] for each in (one, other)]
     if layers[0] != layers[1]:
+        runs = [layer_runs(each) for each in layers]
         raise WhatwhereError(
-            f"expected two checkpoints of one model, got {one.name} with {len(layers[0])} layers that attend and "
-            f"{other.name} with {len(layers[1])}; check each by itself."
+            f"expected two checkpoints of one model, got {one.name}, where layers {runs[0]} attend, and {other.name}, "
+            f"where layers {runs[1]} do; check each by itself."
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from whatwhere.studies.results import Results
-from whatwhere.studies.rope.tables import About, Difference, LayerRope
+from whatwhere.studies.rope.tables import About, Difference, LayerRope, layer_runs
 from whatwhere.studies.terminal import remark, table
 
 if TYPE_CHECKING:
@@ -74,14 +74,3 @@ def _differences(found: Sequence[Difference]) -> list[RenderableType]:
     if len(groups) > MOST:
         lines.append(f"and {len(groups) - MOST} more, in differences.csv")
     return [*map(escape, lines), f"{len(found)} difference{'s' if len(found) > 1 else ''}."]
-
-
-def layer_runs(layers: Sequence[int]) -> str:
-    """Layer numbers with runs joined: 0-4,6."""
-    runs: list[list[int]] = []
-    for layer in sorted(layers):
-        if runs and runs[-1][1] + 1 == layer:
-            runs[-1][1] = layer
-        else:
-            runs.append([layer, layer])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
