@@ -10,7 +10,7 @@ from whatwhere.heads.estimate import Estimate, share
 from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import judge
-from whatwhere.studies.mechanism import MECHANISM, tables
+from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
 from whatwhere.studies.mechanism.claims import CLAIMS
 from whatwhere.studies.results import Results
 from whatwhere.studies.theorems import THEOREMS
@@ -58,7 +58,7 @@ def selectivity(share_in_time: float, looks: int = 200) -> list[Any]:
     def flow(value: float) -> Estimate:
         return Estimate(value, value - 0.01, value + 0.01, looks)
 
-    return [tables.Selectivity(None, None, flow(0.01), flow(0.3), flow(share_in_time))]
+    return [path_tables.Selectivity(None, None, flow(0.01), flow(0.3), flow(share_in_time))]
 
 
 def keeping(kept: float = 1.0, residual: float = 0.5, elsewhere: float = 0.2, n: int = 900) -> list[Any]:
@@ -66,7 +66,7 @@ def keeping(kept: float = 1.0, residual: float = 0.5, elsewhere: float = 0.2, n:
         return Estimate(value, value - 0.01, value + 0.01, n)
 
     rest = [one(0.1), one(0.9 - elsewhere), one(elsewhere), one(1.0), one(5.0), one(0.0)]
-    return [tables.Keeping(None, one(0.9), one(kept), one(residual), *rest)]
+    return [path_tables.Keeping(None, one(0.9), one(kept), one(residual), *rest)]
 
 
 class World:

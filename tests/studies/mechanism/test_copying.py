@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ import torch
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.mechanism.copying import Looks, copying, observe_looks, selectivity
 from whatwhere.studies.mechanism.observation import record
-from whatwhere.studies.mechanism.patching import solved_pairs
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.functions import follow_pointers
@@ -38,10 +39,13 @@ def test_a_built_index_model_attends_and_copies_nothing_until_the_letter_is_ther
     assert all(abs(row.logit.value) < 0.01 for row in flows.values() if row.moment == "before")
 
 
-def test_the_swap_is_of_one_value_for_one_pointer_in_one_head(guesser: GPTJ) -> None:
-    task = guesser.task
-    assert task is not None
-    plain, changed = solved_pairs(guesser, task, 2, 40)
+def test_the_swap_is_of_one_value_for_one_pointer_in_one_head() -> None:
+    task = NumberTask()
+    guesser = GPTJ(ModelConfig(vocab_size=136, layers=2, heads=2, d_model=16, d_mlp=16, init_std=0.5), seed=1)
+    pairs = change_one_hop(task, task.sample(300, hops=4, seed=0), 2)
+    told = [guesser.predict(batch.tokens).astype(np.int32) for batch in pairs]
+    differ = told[0] != told[1]
+    plain, changed = (replace(batch, answers=one)[differ] for batch, one in zip(pairs, told, strict=True))
     looks = observe_looks(guesser, task, plain, changed, 0)
     (states, written), (theirs, _) = record(guesser, plain.tokens), record(guesser, changed.tokens)
     attention = trace(guesser, plain.tokens).attention()[..., 0, :]  # [layer, n, head, key]
@@ -77,9 +81,10 @@ def ideal_looks(task: Task, position: int, layers: int) -> Looks:
             tokens = follow_pointers(tokens, task.vocabulary)
         return tokens
 
-    flow, moments = [], []
+    flow, moments, attends = [], [], []
     for layer in range(layers):
         ours, theirs = run(plain.tokens, layer), run(changed.tokens, layer)
+        attends.append(task.vocabulary.goals(ours)[rows, here] == there)
         swapped = ours.copy()
         swapped[rows, there] = theirs[rows, there]
         after = run(ours, 1)
@@ -90,19 +95,18 @@ def ideal_looks(task: Task, position: int, layers: int) -> Looks:
         lacks = ~done[0] & ~done[1]
         moments.append(np.stack([lacks & ~has[0] & ~has[1], lacks & has[0] & has[1], done[0] & done[1]], -1))
     every = np.stack(flow, 1)[..., None].astype(float)
-    return Looks(np.stack(moments, 1), np.ones(every.shape, bool), every, every)
+    return Looks(np.stack(moments, 1), np.stack(attends, 1)[..., None], every, every)
 
 
 @pytest.mark.parametrize("task", [NumberTask(), LetterTask(generator="decoy")], ids=["index", "retrieval"])
 def test_ideal_index_copies_in_time_alone_and_ideal_retrieval_always(task: Task) -> None:
     together = selectivity([ideal_looks(task, position, layers=6) for position in range(3)])[0]
-    assert together.arrived.value == 1
     assert together.before.n > 50
     if task.vocabulary.function == "index":
-        assert (together.before.value, together.share.value) == (0, 1)
-    else:
+        assert (together.before.value, together.arrived.value, together.share.value) == (0, 1, 1)
+    else:  # of equal tokens it looks at the leftmost, which may be off the path
         assert together.before.value > 0.9
-        assert together.share.value < 0.5
+        assert together.share.value <= 1 / 3
 
 
 def test_without_pairs_nothing_is_defined(guesser_of: Callable[[Task], GPTJ]) -> None:

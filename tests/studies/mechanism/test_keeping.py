@@ -10,7 +10,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation
 from whatwhere.studies.mechanism.keeping import keeping, sources_of
 from whatwhere.studies.mechanism.observation import observe
-from whatwhere.studies.mechanism.tables import Keeping
+from whatwhere.studies.mechanism.path_tables import Keeping
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 
@@ -49,7 +49,7 @@ def test_without_attention_the_stream_alone_keeps_what_the_token_says(index_mach
     rows = rows_of(silent, Batch(tokens, batch.answers, batch.hops, batch.paths))
     for row in rows.values():
         assert (row.there.value, row.residual.value, row.kept.value) == (1, 1, 1)
-        assert row.itself.value + row.equal.value > 0.99  # a letter asks for itself, or for the same letter
+        assert row.itself.value > 0.5  # a letter asks for itself
         assert row.itself_logit.value == row.equal_logit.value == row.elsewhere_logit.value == 0
 
 

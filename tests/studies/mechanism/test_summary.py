@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from whatwhere.heads.estimate import UNDEFINED, Estimate
-from whatwhere.studies.mechanism import MECHANISM, tables
+from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
 from whatwhere.studies.mechanism.summary import outcomes, shortcut_layers, summary
 from whatwhere.studies.results import Results
 
@@ -52,19 +52,19 @@ ROWS: dict[str, list[Any]] = {
         tables.Patched(1, 1, 1, 0, estimate(1.0, 0.93, 1.0, 50), 50),
     ],
     "edges": [
-        tables.Edge(1, None, None, 1, 0, 0, 0, estimate(0.4, 0.3, 0.5, 30), estimate(0.9, 0.8, 0.95, 30)),
-        tables.Edge(1, 0, 0, 0, None, None, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.8, 0.7, 0.9, 30)),
-        tables.Edge(1, 0, 0, 0, 1, 0, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.05, 0.0, 0.1, 30)),  # too small
+        path_tables.Edge(1, None, None, 1, 0, 0, 0, estimate(0.4, 0.3, 0.5, 30), estimate(0.9, 0.8, 0.95, 30)),
+        path_tables.Edge(1, 0, 0, 0, None, None, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.8, 0.7, 0.9, 30)),
+        path_tables.Edge(1, 0, 0, 0, 1, 0, 0, estimate(0.6, 0.5, 0.7, 30), estimate(0.05, 0.0, 0.1, 30)),  # too small
     ],
     "selectivity": [
-        tables.Selectivity(None, None, estimate(0.01, 0.0, 0.02, 70), estimate(0.3), estimate(0.97, 0.95, 0.99)),
-        tables.Selectivity(0, 0, estimate(0.01, 0.0, 0.02, 70), UNDEFINED, UNDEFINED),
-        tables.Selectivity(1, 0, UNDEFINED, UNDEFINED, UNDEFINED),  # looks nowhere
+        path_tables.Selectivity(None, None, estimate(0.01, 0.0, 0.02, 70), estimate(0.3), estimate(0.97, 0.95, 0.99)),
+        path_tables.Selectivity(0, 0, estimate(0.01, 0.0, 0.02, 70), UNDEFINED, UNDEFINED),
+        path_tables.Selectivity(1, 0, UNDEFINED, UNDEFINED, UNDEFINED),  # looks nowhere
     ],
     "kinds": [tables.Kind(1, 0, "symbolic", estimate(0.1), estimate(0.9))],
     "keeping": [
-        tables.Keeping(0, estimate(0.0), *[UNDEFINED] * 8),
-        tables.Keeping(
+        path_tables.Keeping(0, estimate(0.0), *[UNDEFINED] * 8),
+        path_tables.Keeping(
             1,
             estimate(0.5),
             estimate(0.98),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.mechanism import tables
+from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -33,10 +33,10 @@ MECHANISM = Study(
         "elimination": tables.Elimination,
         "sufficient": tables.SufficientSet,
         "patching": tables.Patched,
-        "edges": tables.Edge,
-        "copying": tables.Copying,
-        "selectivity": tables.Selectivity,
-        "keeping": tables.Keeping,
+        "edges": path_tables.Edge,
+        "copying": path_tables.Copying,
+        "selectivity": path_tables.Selectivity,
+        "keeping": path_tables.Keeping,
         "chains": tables.Chain,
     },
     measure=f"{_HERE}.measure:measure",

@@ -7,16 +7,8 @@ from pathlib import Path
 
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
-from whatwhere.studies.mechanism.tables import (
-    Ablation,
-    Keeping,
-    Kind,
-    LayersUsed,
-    Selectivity,
-    SufficientSet,
-    Verdict,
-    read_heads,
-)
+from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
+from whatwhere.studies.mechanism.tables import Ablation, Kind, LayersUsed, SufficientSet, Verdict, read_heads
 from whatwhere.studies.theorems.claims import errors_of
 
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
@@ -123,14 +115,17 @@ def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
             not hold it; ``residual``: answers that stay right without all heads from there on.
     """
     ablations(evidence, model)
-    (row,) = (row for row in evidence.rows("mechanism", model, "keeping", Keeping) if row.layer is None)
+    every = evidence.rows("mechanism", model, "keeping", Keeping)
+    (row,) = (row for row in every if row.layer is None)
     found = getattr(row, what)
     if not found.n:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
     why = (
         f"Attention to itself {row.itself.value:.2f}, to other positions that hold the answer {row.equal.value:.2f}, "
-        f"elsewhere {row.elsewhere.value:.2f}; right without these heads {row.residual.value:.2f}."
+        f"elsewhere {row.elsewhere.value:.2f}. Right without the heads from its coming on: {row.residual.value:.2f}"
     )
+    each = [f"{one.layer}: {one.residual.value:.2f}" for one in every if one.layer is not None and one.kept.n]
+    why += f"; by layer {', '.join(each)}." if each else "."
     return Finding(found.value, why, found.interval, found.n)
 
 

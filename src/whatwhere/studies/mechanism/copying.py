@@ -30,7 +30,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
 from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
 from whatwhere.studies.mechanism.patching import always, solved_pairs
-from whatwhere.studies.mechanism.tables import Copying, Selectivity
+from whatwhere.studies.mechanism.path_tables import Copying, Selectivity
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
@@ -134,7 +134,7 @@ def selectivity(looks: Sequence[Looks]) -> list[Selectivity]:
     flows = np.concatenate([one.flow for one in looks])[..., None] * cells  # [n, layer, head, before or arrived]
     rows = []
     for at in [(), *np.ndindex(cells.shape[1:3])]:  # all heads, then each
-        flow, looked = (each[:, *at].reshape(len(each), -1, 2).sum(1) for each in (flows, cells))  # [n, 2]
+        flow, looked = (each[:, *at] if at else each.sum((1, 2)) for each in (flows, cells))  # [n, 2]
         n = looked.sum(0).astype(int).tolist()
         both = flow.sum(1, keepdims=True)
         (in_time,) = ratios(flow[:, 1:], both, [sum(n) if both.sum() > NOTHING * sum(n) else 0])
@@ -146,6 +146,6 @@ def selectivity(looks: Sequence[Looks]) -> list[Selectivity]:
 
 def _means(values: Float[np.ndarray, "n layer head"], cells: Bool[np.ndarray, "n layer head moment"]) -> list[Estimate]:
     """For each layer, head and moment the mean over its pairs."""
-    counts = cells.reshape(len(cells), -1).astype(np.float64)
-    sums = (values[..., None] * cells).reshape(len(cells), -1)
+    flat = len(cells), int(np.prod(cells.shape[1:]))
+    counts, sums = cells.reshape(flat).astype(np.float64), (values[..., None] * cells).reshape(flat)
     return ratios(sums, counts, counts.sum(0).astype(int).tolist())

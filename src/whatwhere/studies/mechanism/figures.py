@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.mechanism import tables
+from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.mechanism.flow_figures import task_of
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
@@ -71,13 +71,13 @@ def draw_copying(results: Mapping[str, Results]) -> Figure:
     title = f"What flows along the path of the {task} model ({one.settings.inputs} inputs)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
     layers = 1 + max(row.layer for row in one.rows("ablation", tables.Ablation))
-    _draw_edges(left, one.rows("edges", tables.Edge), layers, TASK[task])
-    _draw_selectivity(middle, one.rows("selectivity", tables.Selectivity), TASK[task])
-    _draw_keeping(right, one.rows("keeping", tables.Keeping), TASK[task])
+    _draw_edges(left, one.rows("edges", path_tables.Edge), layers, TASK[task])
+    _draw_selectivity(middle, one.rows("selectivity", path_tables.Selectivity), TASK[task])
+    _draw_keeping(right, one.rows("keeping", path_tables.Keeping), TASK[task])
     return figure
 
 
-def _draw_edges(axes: Axes, rows: Sequence[tables.Edge], layers: int, colour: str) -> None:
+def _draw_edges(axes: Axes, rows: Sequence[path_tables.Edge], layers: int, colour: str) -> None:
     """Positions of the path from the answer to the last token, time runs down; the wider, the larger the effect."""
     hops = max((row.hops for row in rows), default=1)
     for row in (row for row in rows if row.alone.value >= FAINT):
@@ -96,7 +96,7 @@ def _draw_edges(axes: Axes, rows: Sequence[tables.Edge], layers: int, colour: st
     axes.set_title("edges between the heads that suffice (share of a changed answer)", fontsize=9.5)
 
 
-def _draw_selectivity(axes: Axes, rows: Sequence[tables.Selectivity], colour: str) -> None:
+def _draw_selectivity(axes: Axes, rows: Sequence[path_tables.Selectivity], colour: str) -> None:
     """The flow of a look in each layer; heads of one layer stand beside each other."""
     heads = [row for row in rows if row.layer is not None]
     every = next(row for row in rows if row.layer is None)
@@ -112,7 +112,7 @@ def _draw_selectivity(axes: Axes, rows: Sequence[tables.Selectivity], colour: st
     axes.legend(fontsize=8)
 
 
-def _draw_keeping(axes: Axes, rows: Sequence[tables.Keeping], colour: str) -> None:
+def _draw_keeping(axes: Axes, rows: Sequence[path_tables.Keeping], colour: str) -> None:
     """Where the last token looks once it holds the answer, and what is answered without the heads from there on."""
     shown = [row for row in rows if row.layer is not None and row.kept.n]
     layers, bottom = [row.layer for row in shown], np.zeros(len(shown))

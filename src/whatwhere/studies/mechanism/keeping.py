@@ -18,7 +18,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation, answered
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
 from whatwhere.studies.mechanism.observation import AT_ONCE, Observation, record
-from whatwhere.studies.mechanism.tables import Keeping
+from whatwhere.studies.mechanism.path_tables import Keeping
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.traceable import trace
 

@@ -26,8 +26,9 @@ from whatwhere.heads.estimate import ratios, share
 from whatwhere.model.gptj import GPTJ, Edit
 from whatwhere.studies.mechanism.ablation import MeanAblation
 from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record, replaced
+from whatwhere.studies.mechanism.path_tables import Edge
 from whatwhere.studies.mechanism.paths import change_one_hop
-from whatwhere.studies.mechanism.tables import Edge, Head, Patched
+from whatwhere.studies.mechanism.tables import Head, Patched
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.mechanism import tables
+from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 
@@ -39,9 +39,9 @@ def summary(results: Results) -> Sequence[RenderableType]:
         _groups(results.rows("groups", tables.GroupAblation)),
         _sufficient(results.rows("sufficient", tables.SufficientSet)),
         _patching(results.rows("patching", tables.Patched)),
-        _edges(results.rows("edges", tables.Edge)),
-        *_selectivity(results.rows("selectivity", tables.Selectivity)),
-        *_keeping(results.rows("keeping", tables.Keeping), results.rows("kinds", tables.Kind)),
+        _edges(results.rows("edges", path_tables.Edge)),
+        *_selectivity(results.rows("selectivity", path_tables.Selectivity)),
+        *_keeping(results.rows("keeping", path_tables.Keeping), results.rows("kinds", tables.Kind)),
         _chains(results.rows("chains", tables.Chain)),
     ]
 
@@ -51,7 +51,7 @@ def outcomes(results: Results) -> Mapping[str, float]:
     largest = max(results.rows("sufficient", tables.SufficientSet), key=lambda row: row.hops)
     used = max(results.rows("layers_used", tables.LayersUsed), key=lambda row: row.hops)
     needed = {(row.layer, row.head) for row in results.rows("ablation", tables.Ablation) if row.needed}
-    (all_heads,) = (row for row in results.rows("selectivity", tables.Selectivity) if row.layer is None)
+    (all_heads,) = (row for row in results.rows("selectivity", path_tables.Selectivity) if row.layer is None)
     sizes = {"needed_heads": len(needed), "sufficient_heads": largest.size}
     return sizes | {"layers_used": used.layers.value, "flow_in_time": all_heads.share.value}
 
@@ -183,7 +183,7 @@ def _patching(rows: Sequence[tables.Patched]) -> str:
     return "\n".join(lines)
 
 
-def _edges(rows: Sequence[tables.Edge]) -> Table:
+def _edges(rows: Sequence[path_tables.Edge]) -> Table:
     """The edges that carry most in the model of the sufficient heads, along the path."""
     made = table(
         "from", "to", "heads alone", "whole model", left=("from", "to"),
@@ -198,7 +198,7 @@ def _edges(rows: Sequence[tables.Edge]) -> Table:
     return made
 
 
-def _selectivity(rows: Sequence[tables.Selectivity]) -> list[RenderableType]:
+def _selectivity(rows: Sequence[path_tables.Selectivity]) -> list[RenderableType]:
     made = table(
         "head", "before", "looks", "arrived", "looks", "in time",
         title="\nSelective copying: flow of a look at the place that a pointer indexes",
@@ -214,7 +214,7 @@ def _selectivity(rows: Sequence[tables.Selectivity]) -> list[RenderableType]:
     return [made, remark(told)]
 
 
-def _keeping(rows: Sequence[tables.Keeping], kinds: Sequence[tables.Kind]) -> list[RenderableType]:
+def _keeping(rows: Sequence[path_tables.Keeping], kinds: Sequence[tables.Kind]) -> list[RenderableType]:
     made = table(
         "layer", "kind", "there", "kept", "itself", "equal", "else", "logits", "right without", left=("kind",),
         title="\nReflexive: the answer at the last token, once it can be read there",

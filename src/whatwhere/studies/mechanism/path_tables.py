@@ -1,0 +1,93 @@
+"""Tables of what flows along the path: edges between heads, selective copying, what keeps the answer at its end.
+
+Words as in :mod:`whatwhere.studies.mechanism.tables`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whatwhere.heads.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Edge:
+    """How much of a changed answer one head passes on to one later head, from and at positions of the path.
+
+    The effect is a share of the difference between the two answers' logits on the two inputs.
+    """
+
+    hops: int
+    from_layer: int | None
+    """None for the answer's own token."""
+    from_head: int | None
+    from_position: int
+    to_layer: int | None
+    """None for the answer that is given."""
+    to_head: int | None
+    to_position: int
+    share: Estimate
+    """In the whole model."""
+    alone: Estimate
+    """In the model of the sufficient heads, all others being ablated."""
+
+
+@dataclass(frozen=True)
+class Copying:
+    """What a head does with the place that a pointer of the path indexes, where it attends to it most.
+
+    Pairs of inputs differ in what stands at that place.
+    """
+
+    layer: int
+    head: int
+    position: int
+    """The pointer is p_position, the indexed place p_(position + 1)."""
+    moment: str
+    """``before``: the place still holds a pointer; ``arrived``: it holds the answer, and the pointer does not;
+    ``after``: both hold it."""
+    attends: Estimate
+    """The share of pairs in which it is the strongest key."""
+    logit: Estimate
+    """What the head writes from there, in logits of the answer over the mean of the other answers (direct path)."""
+    flow: Estimate
+    """What a swap of the values at the place between the two inputs does: share of the logit difference."""
+
+
+@dataclass(frozen=True)
+class Selectivity:
+    """How selective a head is, or all of them: of what flows along indexed places, the share that comes in time."""
+
+    layer: int | None
+    """None for all heads."""
+    head: int | None
+    before: Estimate
+    """Mean flow of a look at a place that still holds a pointer, ..."""
+    arrived: Estimate
+    """... and at one to which the answer has come."""
+    share: Estimate
+    """Of the flow of both, that of the second: 1 if nothing is copied until the answer has come."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How a layer keeps the answer at the last position, on solved inputs where it can be read there before."""
+
+    layer: int | None
+    """None for all layers; ``residual`` is then from the first layer on before which it can be read."""
+    there: Estimate
+    """The share of inputs where it can be read there before the layer."""
+    kept: Estimate
+    """Of these, the share where it can be read after the layer too."""
+    residual: Estimate
+    """The share that is answered right with all heads of this layer and of the later ones ablated."""
+    itself: Estimate
+    """Attention of the last position to itself, ..."""
+    equal: Estimate
+    """... to other positions that hold the answer, ..."""
+    elsewhere: Estimate
+    """... and to all others."""
+    itself_logit: Estimate
+    """What the heads write from there, in logits of the answer over the mean of the other answers (direct path)."""
+    equal_logit: Estimate
+    elsewhere_logit: Estimate
