@@ -4,14 +4,15 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11 python,\
   $(shell command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: help setup setup-dev test quick faults check bench reproduce clean
+.PHONY: help setup setup-dev test quick faults mutants check bench reproduce clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make reproduce  the paper, from scratch, into ./reproduction"
 	@echo "make test       all tests"
 	@echo "make quick      the fast tests"
-	@echo "make faults     kills, damaged files, odd arguments: the long form, about twenty minutes"
+	@echo "make faults     kills, damaged files, odd inputs: the long form, about ten minutes on two quiet cores"
+	@echo "make mutants    small faults in the source: do the tests notice? a list of known ones, then a sample of ten minutes"
 	@echo "make check      format, lint, types, import direction"
 	@echo "make bench      speed, as ratios against a peer and a limit"
 	@echo "make setup      create .venv with what reproduce needs (all others set up themselves, too)"
@@ -44,9 +45,16 @@ test: setup-dev
 quick: setup-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
 
-# Its short form is part of `make test`. One process: kills are timed.
+# Its short form is part of `make test`. Kills are timed, so each file of tests has a core of its own.
 faults: setup-dev
-	WHATWHERE_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
+	WHATWHERE_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults --numprocesses auto --dist loadfile
+
+# Not part of the tests: it tests them. MINUTES and SEED choose the sample.
+MINUTES ?= 10
+SEED ?= 0
+mutants: setup-dev
+	$(BIN)/python tools/mutants.py --named
+	$(BIN)/python tools/mutants.py --minutes $(MINUTES) --seed $(SEED)
 
 check: setup-dev
 	$(BIN)/ruff format --check .

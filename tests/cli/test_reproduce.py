@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import locks
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.training.run import Run
@@ -114,3 +115,14 @@ def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(
     result = command("--out", str(tmp_path), "--workers", "1")
     assert result.exit_code == 1
     assert "the sky held" in result.stderr
+
+
+def test_a_second_reproduction_in_the_same_place_is_refused(
+    toy_jobs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    with locks.hold(tmp_path, reproduction.KIND):
+        refused = command("--out", str(tmp_path), "--only", "easy", "--workers", "1")
+    assert isinstance(refused.exception, WhatwhereError)
+    assert "is in use" in str(refused.exception)
+    assert toy_jobs == []

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from whatwhere.cli import app
 from whatwhere.cli import sweep as command
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import locks
 from whatwhere.work.executor import Job, Outcome, ThisProcess
 
 SPEC = 'preset = "smoke"\ntask = ["number", "letter"]\nseed = [0]\n[measure.dynamics]\ninputs = 4\n'
@@ -134,3 +135,12 @@ def test_a_sweep_that_is_killed_goes_on_with_what_is_missing(spec: Path, tmp_pat
     after = subprocess.run(words, capture_output=True, text=True, check=False, env=quiet)
     assert after.returncode == 0, after.stderr
     assert pd.read_csv(tmp_path / "out" / "sweep.csv")["status"].tolist() == ["done", "done"]
+
+
+def test_a_second_sweep_in_the_same_place_is_refused(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    with locks.hold(tmp_path / "out", "sweep"):
+        refused = run(spec, "--out", tmp_path / "out", "--workers", 1)
+    assert isinstance(refused.exception, WhatwhereError)
+    assert "is in use" in str(refused.exception)
+    assert not (tmp_path / "out" / "items").exists()

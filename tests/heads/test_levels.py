@@ -119,3 +119,15 @@ def test_the_band_of_tau_and_all_queries_are_each_as_alone(run: Run) -> None:
     for scores in found:
         alone = score_model(model, tokens(4), scores.tau)
         torch.testing.assert_close(scores.read("last").symbolic, alone.symbolic, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_swapping_tokens_at_some_places_is_swapping_keys_there(run: Run) -> None:
+    model, places = run.load(10), [2, 5, 7, 9]
+    keys, swapped, all_places = (
+        score_model(model, tokens(3), 0.1, level=level, among=among)
+        for level, among in (("keys", places), ("tokens", places), ("tokens", None))
+    )
+    torch.testing.assert_close(swapped.each_positional[0], keys.each_positional[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(swapped.each_symbolic[0], keys.each_symbolic[0], rtol=0, atol=1e-5)
+    assert (swapped.each_positional - all_places.each_positional).abs().max() > 1e-3

@@ -109,3 +109,9 @@ def test_a_script_that_would_not_reach_the_browser_is_refused(text: str):
 def test_a_style_that_would_end_early_is_refused():
     with pytest.raises(AssertionError, match="would not reach the browser"):
         assemble("title", "", "</style>", [], {})
+
+
+def test_nothing_in_the_page_can_change_where_it_stands_or_send_anything():
+    allowed = policy(assemble("title", "", "", [], {}))
+    for part in ("default-src", "base-uri", "form-action"):
+        assert allowed[part] == ["'none'"]

@@ -286,3 +286,27 @@ def test_a_training_killed_here_goes_on_there_with_equal_weights(bucket: str, tm
         np.testing.assert_array_equal(weights, expected[name])
     assert found.steps() == undisturbed.steps()
     assert len(list((found.directory / "resume").iterdir())) == 2
+
+
+def test_a_copy_that_fails_on_its_way_leaves_the_earlier_one_whole(elsewhere: tuple[str, Path]):
+    """Where copies are not whole or nothing by themselves, they are made beside the file and renamed."""
+    url, there = elsewhere
+    path = Path(local(url)) / "results.csv"
+    write_text(path, "old")
+    [mirror] = remote._mirrors
+
+    class Broken:
+        def __init__(self, files: object) -> None:
+            self.files = files
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.files, name)
+
+        def put_file(self, source: str, target: str) -> None:
+            Path(target).write_text(Path(source).read_text()[:1])
+            raise OSError("the line went dead")
+
+    object.__setattr__(mirror, "files", Broken(mirror.files))
+    with pytest.raises(WhatwhereError, match="the line went dead"):
+        write_text(path, "new")
+    assert (there / "results.csv").read_text() == "old"

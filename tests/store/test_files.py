@@ -1,5 +1,6 @@
 import errno
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -118,3 +119,14 @@ def test_text_that_is_not_utf8_and_missing_files_are_refused(tmp_path: Path):
         read_text(tmp_path / "b", "it")
     with pytest.raises(WhatwhereError, match="cannot be read: Is a directory"):
         read_text(tmp_path, "it")
+
+
+def test_a_link_under_the_temporary_name_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The name is random; whoever guessed it all the same gets nothing."""
+    (tmp_path / "precious").write_text("precious")
+    monkeypatch.setattr("whatwhere.store.files.secrets.token_hex", lambda _: "guessed")
+    name = f"file.txt.{socket.gethostname()}.{os.getpid()}.guessed.partial"
+    (tmp_path / name).symlink_to(tmp_path / "precious")
+    with pytest.raises(WhatwhereError, match="could not write"):
+        write_text(tmp_path / "file.txt", "x")
+    assert (tmp_path / "precious").read_text() == "precious"

@@ -124,3 +124,12 @@ def test_the_last_hop_starts_anywhere_that_leaves_room_for_the_others():
         room = 8 - (hop - 2)
         assert abs(counts[:room] - 20_000 / room).max() < 300
         assert (counts[room:] == 0).all()
+
+
+def test_some_free_pointers_of_the_decoy_generator_point_at_links():
+    """About a third of all pointers of the context; only the path and the decoys' chains would give a fifth."""
+    batch = DECOY.sample(8000, seed=6)
+    left, right = DECOY.vocabulary.left(batch.tokens), DECOY.vocabulary.right(batch.tokens)
+    links = [set(row[8:16]) - set(row[:8]) for row in left]
+    share = np.mean([[letter in known for letter in row] for row, known in zip(right[:, 8:16], links, strict=True)])
+    assert 0.29 < share < 0.35

@@ -59,12 +59,14 @@ def test_index_formulas_agree_with_logits_read_from_the_trace(theta):
 
 @pytest.mark.parametrize("theta", [*ANGLES, G2])
 def test_index_closed_forms_agree_with_brute_force_over_queries(theta):
-    for n in (*range(2, 40), 100, 317):
-        each = [index_discrepancy(query, n, theta) for query in range(n)]
-        assert index_smallest(n, theta) == min(each)
-        assert index_largest(n, theta) == max(each)
-        few = each[: min(n, 17)]
-        assert index_largest(n, theta, integers=16) == max(few)
+    """By the definition: the logit cos 0 of the wanted distance minus the largest of the other distances."""
+    for n in (*range(2, 40), 100):
+        away = np.cos(theta * (np.arange(n) - np.arange(n)[:, None]))  # [query, distance]
+        np.fill_diagonal(away, -np.inf)
+        each = 1 - away.max(1)
+        assert index_smallest(n, theta) == pytest.approx(each.min(), abs=1e-12)
+        assert index_largest(n, theta) == pytest.approx(each.max(), abs=1e-12)
+        assert index_largest(n, theta, integers=16) == pytest.approx(each[:17].max(), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -306,3 +308,10 @@ def test_undefined_discrepancies_are_nan():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(WhatwhereError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [2, 3, 20])
+def test_the_bound_of_the_largest_retrieval_discrepancy_is_reached_without_rotation(n):
+    assert retrieval_largest(n, 0.0) == pytest.approx(2.0, abs=1e-12)  # cos 0 against the opposite point, -1
+    assert retrieval_largest_bound(n, 0.0) == pytest.approx(2.0, abs=1e-12)
+    assert retrieval_largest_bound(n, 0.0115) == pytest.approx(1.99993388, abs=1e-8)

@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
 from whatwhere.theory import feasibility
 from whatwhere.theory.check import Check
+from whatwhere.theory.construction import Construction
 
 
 @pytest.mark.slow
@@ -40,3 +42,12 @@ def test_a_head_that_is_too_soft_is_caught():
 def test_a_check_passes_when_nothing_departs_from_its_claim():
     assert Check("claim", 3, 0).passed
     assert not Check("claim", 3, 1).passed
+
+
+def test_softmax_and_hard_attention_are_both_counted(monkeypatch: pytest.MonkeyPatch):
+    def errors(_: object, tokens: np.ndarray, wanted: np.ndarray, attention: str) -> np.ndarray:
+        return tokens > wanted if attention == "hard" else tokens < wanted
+
+    monkeypatch.setattr(Construction, "errors", errors)
+    tokens, wanted = np.array([[1, 2], [3, 0], [5, 5]]), np.array([[2, 2], [1, 1], [5, 5]])
+    assert feasibility._wrong(feasibility.sharp_index_head(1.0), tokens, wanted) == 2 + 1

@@ -1,14 +1,15 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
 from whatwhere.training.run import Run
-from whatwhere.work.executor import ThisProcess
+from whatwhere.work.executor import Job, Outcome, ThisProcess
 from whatwhere.work.jobs import begun
-from whatwhere.work.sweep_run import Sweep
+from whatwhere.work.sweep_run import TABLE, Sweep
 from whatwhere.work.sweep_spec import Item, read_sweep
 
 SPEC = 'preset = "smoke"\ntask = "letter"\nseed = [0, 1]\n[measure.dynamics]\ninputs = 4\n'
@@ -64,3 +65,21 @@ def test_models_that_are_there_are_measured_as_they_are(tmp_path: Path):
     assert table["status"].tolist() == ["done"]
     assert any(str(column).startswith("length_") for column in table)
     assert not Run(tmp_path / "items" / "shipped").exists
+
+
+def test_the_table_of_a_sweep_is_there_before_its_end(tmp_path: Path):
+    items = [Item(name, {"model": name}, {"heads": {}}) for name in ("one", "two")]
+    sweep, seen = Sweep(items, tmp_path), []
+
+    class Failing(ThisProcess):
+        def next(self) -> Outcome:
+            assert self._job is not None
+            name, self._job = self._job.name, None
+            return Outcome(name, problem="it broke")
+
+    def look(_job: Job, event: str, _about: object) -> None:
+        if event == "failed" and (tmp_path / TABLE).exists():
+            seen.append(pd.read_csv(tmp_path / TABLE)["status"].tolist())
+
+    sweep.run(Failing(), 0, look)
+    assert seen == [["failed", "waiting"]]

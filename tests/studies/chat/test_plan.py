@@ -120,3 +120,8 @@ def test_model_arguments_are_words_or_one_json_object(text: str) -> None:
 def test_what_is_no_model_argument_is_refused(text: str, message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         make_plan(PERFECT, ChatSettings(model_args=text))
+
+
+def test_a_provider_that_nobody_knows_is_not_priced() -> None:
+    with pytest.raises(WhatwhereError, match=r"expected a provider that inspect-ai knows \(anthropic, .*got 'nosuch'"):
+        estimated("nosuch/model", ChatSettings())

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mutants
+
+
+def test_each_named_fault_fits_the_source_and_its_tests_are_there():
+    named = dict(mutants.named_faults())
+    assert len(named) >= 30
+    for name, fault in named.items():
+        compile(fault.content, name, "exec")
+        assert all((mutants.ROOT / test.partition("::")[0]).is_file() for test in fault.tests), name
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("a < b", ["a <= b"]),
+        ("x = 1 + y", ["x = 2 + y", "x = 1 - y"]),
+        ("if not a:\n    f()", ["if a:\n    f()", "if not a:\n    pass", "if not not a:\n    f()"]),
+        ("if a:\n    raise E(f'{1 + 1}')", ["if a:\n    pass", "if not a:\n    raise E(f'{1 + 1}')"]),
+        ("x: Literal[1] = True", ["x: Literal[1] = False"]),
+        ("def f(a: Int[2]) -> Int[3]:\n    return a and 0", ["    return a and 1", "    return a or 0"]),
+    ],
+)
+def test_faults_change_what_runs_and_neither_types_nor_messages(
+    text: str, changed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(mutants, "SOURCE", tmp_path)
+    (tmp_path / "module.py").write_text(text)
+    found = [fault.content for fault in mutants.faults_of(Path("module.py"))]
+    assert len(found) == len(changed)
+    for expected in changed:
+        assert any(ast.unparse(ast.parse(expected)) in one or expected in one for one in found), (expected, found)
+
+
+def test_every_module_that_is_tried_has_tests():
+    for patterns in mutants.PACKAGES.values():
+        for pattern in patterns:
+            modules = [path.relative_to(mutants.SOURCE) for path in mutants.SOURCE.glob(pattern)]
+            assert modules, pattern
+            assert all((mutants.ROOT / test).exists() for module in modules for test in mutants.tests_of(module))
