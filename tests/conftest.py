@@ -1,6 +1,19 @@
 """What holds for all tests."""
 
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
 from hypothesis import settings
 
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
 settings.load_profile("whatwhere")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says how many tests were left out, and why: a machine without a browser or a compiler tests less."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(one.longrepr[2] if isinstance(one.longrepr, tuple) else one.longrepr) for one in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"not run here: {count} tests. {reason.removeprefix('Skipped: ')}")

@@ -20,8 +20,8 @@ from whatwhere.store.tensors import load_tensors
 from whatwhere.training import gradient, loop
 from whatwhere.training.config import Schedule, TrainingConfig
 from whatwhere.training.interrupt import Interrupted
-from whatwhere.training.loop import Progress, train
-from whatwhere.training.run import Run
+from whatwhere.training.loop import Progress, counters_of, train
+from whatwhere.training.run import Run, State
 
 
 def same_weights(first: GPTJ, second: GPTJ) -> bool:
@@ -195,11 +195,14 @@ def test_an_epoch_visits_every_sequence_once(config: TrainingConfig, tmp_path: P
     assert not torch.equal(seen[:size], seen[size:])
 
 
-def test_a_rate_that_explodes_ends_with_advice(tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("loss", ["nan", "inf"])
+def test_a_rate_that_explodes_ends_with_advice(
+    tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch, loss: str
+):
     run = Run(tmp_path / "run")
     run.create(config)
-    monkeypatch.setattr(gradient.functional, "cross_entropy", lambda logits, *_, **__: logits.sum() * float("nan"))
-    with pytest.raises(WhatwhereError, match="the loss became nan at step 1; lower the learning rate"):
+    monkeypatch.setattr(gradient.functional, "cross_entropy", lambda logits, *_, **__: logits.sum() * 0 + float(loss))
+    with pytest.raises(WhatwhereError, match=f"the loss became {loss} at step 1; lower the learning rate"):
         train(run)
 
 
@@ -247,3 +250,10 @@ def test_a_run_killed_many_times_ends_with_the_same_weights(tmp_path: Path, conf
     assert same_weights(train(victim), expected)
     for step in undisturbed.steps():
         assert same_weights(victim.load(step), undisturbed.load(step))
+
+
+def test_counters_that_are_damaged_are_named():
+    with pytest.raises(WhatwhereError, match=r"the counters of the state, seconds: expected .*number"):
+        counters_of(State(1, {}, {"seconds": "x", "loss_sum": 0.0, "loss_steps": 0}))
+    with pytest.raises(WhatwhereError, match="the counters of the state: expected the fields"):
+        counters_of(State(1, {}, {"wings": 2}))

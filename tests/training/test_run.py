@@ -11,6 +11,7 @@ import pytest
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.store.tensors import save_tensors
+from whatwhere.training import run as runs
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split
@@ -169,3 +170,43 @@ def test_sizes_that_cannot_fit_are_refused_before_the_run_begins(tmp_path: Path,
     with pytest.raises(WhatwhereError, match=r"training with .* batches of 1,000,000,000,000 would take about"):
         Run(tmp_path / "run").create(replace(config, batch=10**12))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_test_result_of_an_earlier_model_does_not_count(run: Run):
+    train(run)
+    last = run.steps()[-1]
+    run.write_test([runs.TestAccuracy(last - 1, 1, 0.5, 10)])
+    assert run.test() == []
+    run.write_test([runs.TestAccuracy(last, 1, 0.5, 10)])
+    assert [row.accuracy for row in run.test()] == [0.5]
+    for step in run.steps():
+        run.checkpoint_path(step).unlink()
+    assert run.test() == []
+
+
+@pytest.mark.parametrize(("accuracy", "sequences"), [(1.5, 10), (-0.1, 10), (float("nan"), 10), (0.5, 0)])
+def test_an_impossible_test_result_is_refused(accuracy: float, sequences: int):
+    with pytest.raises(WhatwhereError, match="expected an accuracy from 0 to 1 of 1 or more sequences"):
+        runs.TestAccuracy(1, 1, accuracy, sequences)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("accuracy_hop1", "wings", ""),
+        ("seconds", "wings", "expected the column 'seconds', got none"),
+        ("\n0,", "\nx,", "is damaged"),
+        (",0\n", ",2\n", "expected accuracies from 0 to 1"),
+    ],
+)
+def test_metrics_without_their_columns_or_with_impossible_shares_are_refused(
+    run: Run, old: str, new: str, message: str
+):
+    run.write_metrics([dict.fromkeys(("step", "sequences", "loss", "lr", "seconds", "accuracy_hop1", "accuracy"), 0.0)])
+    content = run.manifest.get("metrics.csv", "it").decode().replace(old, new)
+    run.manifest.put("metrics.csv", content.encode())
+    if not message:  # a hop class that was not measured
+        assert "wings" in run.metrics()[0]
+        return
+    with pytest.raises(WhatwhereError, match=message):
+        run.metrics()

@@ -162,7 +162,8 @@ class _Training:
                 saved = time.perf_counter()
             observer(
                 Progress(
-                    self.step, schedule.steps, loss, rate, (self.step - at_start) * config.batch / (now - began),
+                    self.step, schedule.steps, loss, rate,
+                    (self.step - at_start) * config.batch / max(now - began, 1e-9),  # a clock may stand still
                     self.counters.seconds, schedule.phase(self.step), by_hop, evaluated,
                 )
             )  # fmt: skip

@@ -277,7 +277,7 @@ class Run:
             return []
         content = self.manifest.get(TEST, "the run's test result")
         rows = from_frame(TestAccuracy, read_csv(TestAccuracy, content, f"the test result at {self.directory / TEST}"))
-        return rows if rows and rows[0].step == self.steps()[-1] else []
+        return rows if rows and rows[0].step in self.steps()[-1:] else []
 
     def write_test(self, rows: Sequence[TestAccuracy]) -> None:
         """Keeps the accuracy on the test split."""

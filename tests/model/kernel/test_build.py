@@ -1,3 +1,4 @@
+import os
 import re
 import shutil
 import stat
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.kernel import build as module
 from whatwhere.model.kernel.build import Kernels, kernels
 
@@ -169,3 +171,26 @@ def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(
     assert built.returncode == 0, built.stderr
     done = module._run([str(program)])
     assert done.returncode == 0, done.stderr
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_library_that_others_could_have_written_is_built_again(own_cache: Path):
+    assert kernels().library is not None
+    (library,) = own_cache.glob("*.so")
+    assert (own_cache.stat().st_mode & 0o777, library.stat().st_mode & 0o022) == (0o700, 0)
+    made = library.stat().st_mtime_ns
+    library.chmod(0o666)
+    assert again().library is not None
+    (library,) = own_cache.glob("*.so")
+    assert library.stat().st_mtime_ns != made
+
+
+def test_a_place_of_somebody_else_or_without_a_fixed_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(WhatwhereError, match="expected an absolute path in XDG_CACHE_HOME, got here"):
+        module._check_place(Path("here/whatwhere/kernels"))
+    monkeypatch.setattr("os.geteuid", lambda: tmp_path.stat().st_uid + 1)
+    if tmp_path.stat().st_uid == 0:
+        os.chown(tmp_path, 12345, -1)
+    with pytest.raises(WhatwhereError, match="to belong to this user"):
+        module._check_place(tmp_path)

@@ -77,11 +77,13 @@ def _load() -> ctypes.CDLL:
         raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
     compiler = _compiler()
     path = cache_directory("kernels") / f"{_made_from(compiler)}.so"
+    _check_place(path.parent)
     if _is_as_compiled(path):
         with suppress(OSError):  # made beside other system libraries than are here now
             return _declared(ctypes.CDLL(str(path)))
     with whole_file(path) as target:
         _compile(compiler, target)
+        target.chmod(0o755)
     write_text(path.with_suffix(".sha256"), _checksum(path))
     try:
         return _declared(ctypes.CDLL(str(path)))
@@ -90,11 +92,32 @@ def _load() -> ctypes.CDLL:
 
 
 def _is_as_compiled(path: Path) -> bool:
-    """Whether the library is there and whole: one changed bit of it could compute something else."""
+    """Whether the library is there, ours and whole: one changed bit of it could compute something else."""
     try:
-        return path.with_suffix(".sha256").read_bytes() == _checksum(path).encode()
+        return _is_ours(path) and path.with_suffix(".sha256").read_bytes() == _checksum(path).encode()
     except OSError:
         return False
+
+
+def _check_place(directory: Path) -> None:
+    """Closes the place of the libraries to others: who could put one there could run code here.
+
+    Raises:
+        WhatwhereError: it depends on the working directory, or belongs to somebody else.
+    """
+    if not directory.is_absolute():
+        raise WhatwhereError(f"expected an absolute path in XDG_CACHE_HOME, got {directory.parents[1]}.")
+    with suppress(OSError):  # who may not write there is told so by the first write
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.chmod(0o700)
+    if directory.exists() and not _is_ours(directory):
+        raise WhatwhereError(f"expected {directory} to belong to this user and nobody else to write there.")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file or directory is this user's or root's, and nobody else may write to it."""
+    about = path.stat()
+    return not hasattr(os, "geteuid") or (about.st_uid in (os.geteuid(), 0) and not about.st_mode & 0o022)
 
 
 def _checksum(path: Path) -> str:
