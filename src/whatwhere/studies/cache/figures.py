@@ -56,6 +56,7 @@ def _curves(axes: Axes, rows: list[Policy], column: str) -> None:
             x, y, np.maximum(ends, 0), fmt=line, color=colour, markersize=4, linewidth=1.3, elinewidth=0.8, label=name
         )
     axes.set_xticks(budgets, [f"{100 * budget:g} %" for budget in budgets])
+    axes.set_xlim(budgets[0] - 0.08, budgets[-1] + 0.08)
     axes.set_xlabel("KV heads streamed")
 
 
