@@ -27,7 +27,9 @@ def register(app: typer.Typer) -> None:
 def compare(
     first: Annotated[Path, typer.Argument(help=_SCORES, parser=place)],
     second: Annotated[Path, typer.Argument(help="The same of another text, temperature or model.", parser=place)],
-    out: Annotated[Path, typer.Option(help="Where the table and the figure go.", parser=place)] = Path("comparison"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where the table and the figure go.", show_default="comparison", parser=place)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Which heads agree in two tables of head scores?"""
@@ -37,6 +39,7 @@ def compare(
     from whatwhere.studies.language_models.shared_scores import read_scores
     from whatwhere.studies.style import save_figure, style
 
+    out = Path("comparison") if out is None else out
     tables = [read_scores(path) for path in (first, second)]
     found = agreement.compare(*tables)
     names = [f"{table['model'][0]}, tau {table['tau'][0]:g}" for table in tables]
