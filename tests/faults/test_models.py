@@ -37,7 +37,11 @@ def rope(**values: Any) -> Change:
 
 def content(name: str, text: str) -> Change:
     """Another file of this name."""
-    return lambda directory: bool((directory / name).write_text(text)) and None
+
+    def change(directory: Path) -> None:
+        (directory / name).write_text(text)
+
+    return change
 
 
 def weights(change: Callable[[bytes], bytes]) -> Change:

@@ -196,7 +196,8 @@ def test_an_impossible_test_result_is_refused(accuracy: float, sequences: int):
         ("accuracy_hop1", "wings", ""),
         ("seconds", "wings", "expected the column 'seconds', got none"),
         ("\n0,", "\nx,", "is damaged"),
-        (",0\n", ",2\n", "expected accuracies from 0 to 1"),
+        (",0\n", ",2\n", "accuracies from 0 to 1"),
+        ("\n0,", "\n,", "expected whole steps"),
     ],
 )
 def test_metrics_without_their_columns_or_with_impossible_shares_are_refused(

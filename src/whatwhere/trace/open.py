@@ -146,7 +146,7 @@ def _check_size(source: str, place: str, config: Any) -> None:
 
 def _raw_configuration(place: str) -> object:
     """What ``config.json`` holds, as it is."""
-    from transformers.utils import cached_file
+    from transformers.utils.hub import cached_file
 
     found = cached_file(place, "config.json")
     return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))

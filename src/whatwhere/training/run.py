@@ -15,7 +15,6 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -255,14 +254,16 @@ class Run:
             return []
         content = self.manifest.get(METRICS, "the run's metrics")
         try:
-            frame = pd.read_csv(io.BytesIO(content), dtype=defaultdict(lambda: "float64", step="int64"))
+            frame = pd.read_csv(io.BytesIO(content), dtype="float64")
         except (ValueError, OverflowError) as error:
             raise WhatwhereError(f"{self.directory / METRICS} is damaged: {error!s:.200}.") from error
         if missing := {*_CURVES} - {*frame.columns}:
             raise WhatwhereError(f"{self.directory / METRICS}: expected the column {min(missing)!r}, got none.")
         shares = frame.filter(like="accuracy")
-        if not (shares.isna() | ((shares >= 0) & (shares <= 1))).all(axis=None):
-            raise WhatwhereError(f"{self.directory / METRICS}: expected accuracies from 0 to 1, got others.")
+        if not (shares.isna() | ((shares >= 0) & (shares <= 1))).all(axis=None) or not (frame["step"] % 1 == 0).all():
+            raise WhatwhereError(
+                f"{self.directory / METRICS}: expected whole steps and accuracies from 0 to 1, got others."
+            )
         return frame.to_dict("records")  # pyright: ignore[reportReturnType]
 
     def write_metrics(self, rows: Sequence[dict[str, float]]) -> None:
