@@ -43,6 +43,7 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
         axes.set_xlabel("increase of the loss (nats)")
         if (spread := np.ptp(axes.get_xlim())) > 4:  # few probes must not hide the others
             axes.set_xscale("symlog", linthresh=max(0.1, spread / 40))
+            axes.autoscale(axis="x")
     panels[0].set_yticks(range(len(probes)), probes)
     panels[0].set_ylim(len(probes) - 0.5, -0.5)
     figure.suptitle(f"{Path(one.name).name}: heads changed by label", fontsize=10)
