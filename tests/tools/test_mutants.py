@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ def test_faults_change_what_runs_and_neither_types_nor_messages(
     found = [fault.content for fault in mutants.faults_of(Path("module.py"))]
     assert len(found) == len(changed)
     for expected in changed:
-        assert any(ast.unparse(ast.parse(expected)) in one or expected in one for one in found), (expected, found)
+        assert any(expected in one for one in found), (expected, found)
 
 
 def test_every_module_that_is_tried_has_tests():
