@@ -55,6 +55,8 @@ def judged(**changed: list[Any]) -> dict[str, Judged]:
         ("symbolic_head_cannot_index", "symbolic-cannot-index"),
         ("positional_copier_cannot_retrieve", "positional-cannot-retrieve-by-copying"),
         ("corrected_bounds_hold", "theorem-2-corrected"),
+        ("lemma_holds", "lemma-hard-to-softmax"),
+        ("softmax_disperses", "softmax-disperses"),
     ],
 )
 def test_one_error_of_a_check_fails_its_claim(name: str, claim: str) -> None:
