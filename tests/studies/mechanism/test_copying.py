@@ -85,10 +85,9 @@ def ideal_looks(task: Task, position: int, layers: int) -> Looks:
     for layer in range(layers):
         ours, theirs = run(plain.tokens, layer), run(changed.tokens, layer)
         attends.append(task.vocabulary.goals(ours)[rows, here] == there)
-        swapped = ours.copy()
-        swapped[rows, there] = theirs[rows, there]
-        after = run(ours, 1)
-        after[rows, here] = run(swapped, 1)[rows, here]
+        value, after = theirs[rows, there], run(ours, 1)
+        copied = attends[-1] & ((task.vocabulary.function == "retrieval") | ~task.vocabulary.points(value))
+        after[rows, here] = np.where(copied, value, after[rows, here])
         flow.append(run(after, layers - layer - 1)[:, -1] == changed.answers)
         both = (ours, plain.answers), (theirs, changed.answers)
         has, done = ([tokens[rows, at] == answers for tokens, answers in both] for at in (there, here))
@@ -104,8 +103,8 @@ def test_ideal_index_copies_in_time_alone_and_ideal_retrieval_always(task: Task)
     assert together.before.n > 50
     if task.vocabulary.function == "index":
         assert (together.before.value, together.arrived.value, together.share.value) == (0, 1, 1)
-    else:  # of equal tokens it looks at the leftmost, which may be off the path
-        assert together.before.value > 0.9
+    else:  # of equal tokens it looks at the leftmost, so that some looks pass the path by
+        assert together.before.value > 0.8
         assert together.share.value <= 1 / 3
 
 

@@ -13,7 +13,7 @@ from whatwhere.studies.results import Results
 def test_figures_are_drawn_from_tables_alone_and_are_the_same_each_time(found: Results, tmp_path: Path) -> None:
     files = draw({"coin": found}, tmp_path / "a")
     assert {path.name for path in files if path.suffix == ".png"} == {
-        "figure-3-flow.png", "mechanism.png", "needed-heads.png",
+        "copying.png", "figure-3-flow.png", "mechanism.png", "needed-heads.png",
     }  # fmt: skip
     assert {"figure-3-flow-flow.csv", "needed-heads-groups.csv", "mechanism-roles.csv"} <= {path.name for path in files}
     for one, other in zip(files, draw({"coin": found}, tmp_path / "b"), strict=True):

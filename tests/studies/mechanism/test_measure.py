@@ -52,7 +52,8 @@ def test_an_interrupted_measurement_goes_on_where_it_stopped(tmp_path: Path, gue
     assert "patching" not in tables[-1]
     told.clear()
     again = measure(MECHANISM, opened, settings, tmp_path / "mechanism", progress=stop)
-    assert set(told) == {"patching activations", "trying longer chains"}  # the rest was there
+    patching = {"patching activations", "swapping values", "trying longer chains"}
+    assert patching <= set(told) <= patching | {"patching paths"}  # the rest was there
     for name, frame in found.items():  # the same, as if it had not been interrupted
         assert again[name].round(6).to_csv() == frame.round(6).to_csv()
 

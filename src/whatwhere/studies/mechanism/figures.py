@@ -109,7 +109,8 @@ def _draw_selectivity(axes: Axes, rows: Sequence[path_tables.Selectivity], colou
     axes.set_xticks(range(len(where)), where)
     axes.set(xlabel="layer", ylabel="logit difference moved by a swap of the value")
     axes.set_title(f"flow from an indexed place: {every.share.value:.2f} in time", fontsize=9.5)
-    axes.legend(fontsize=8)
+    if axes.get_legend_handles_labels()[0]:  # a model that solves no pair has nothing to show
+        axes.legend(fontsize=8)
 
 
 def _draw_keeping(axes: Axes, rows: Sequence[path_tables.Keeping], colour: str) -> None:
