@@ -1,4 +1,4 @@
-"""A name for the weights of any model that can be traced."""
+"""A name for the weights and the configuration of any model that can be traced."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ def weights_fingerprint(model: Traceable) -> str:
     digest = hashlib.sha256(model.name.encode())
     inner = getattr(model, "model", None)
     if isinstance(inner, nn.Module):
+        if describe := getattr(getattr(inner, "config", None), "to_json_string", None):
+            digest.update(str(describe()).encode())  # of transformers: the same weights turn by another base
         for name, parameter in inner.named_parameters():
             flat = parameter.detach().flatten()
             ends = [part.float().cpu().numpy().tobytes() for part in (flat[:_ENDS], flat[-_ENDS:])]

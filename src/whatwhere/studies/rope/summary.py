@@ -35,8 +35,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
     if found:
         blocks += _differences(found)
     else:
-        against = "its configuration" + (f", and with {results.settings.other}" if results.settings.other else "")
-        blocks.append(f"\nAll layers agree with {against}.")
+        with_other = f", and with {every[1].model}, which agrees with its own" if len(every) > 1 else ""
+        blocks.append(f"\nAll layers agree with the configuration{escape(with_other)}.")
     for about in every:
         if not about.judged:
             blocks.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -36,9 +36,8 @@ class RopeSettings:
         return None if self.other is None else ROTARY.open(self.other)
 
     def decisive(self) -> dict[str, Any]:
-        """What results depend on: the weights of the other model, and not just its name."""
-        other = None if self.opened is None else self.opened.inputs["model"]
-        return {"other": self.other, "tokens": self.tokens, "seed": self.seed, "other_model": other}
+        """What decides the results: of the other model its weights and configuration, not its place."""
+        return asdict(self) | {"other": None if self.opened is None else self.opened.inputs["model"]}
 
 
 @dataclass(frozen=True)
