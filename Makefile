@@ -11,7 +11,7 @@ help:
 	@echo "make reproduce  the paper, from scratch, into ./reproduction"
 	@echo "make test       all tests"
 	@echo "make quick      the fast tests"
-	@echo "make faults     kills, damaged files, odd inputs: the long form, about ten minutes on two quiet cores"
+	@echo "make faults     kills, damaged files, odd inputs: the long form"
 	@echo "make mutants    small faults in the source: do the tests notice? a list of known ones, then a sample of ten minutes"
 	@echo "make check      format, lint, types, import direction"
 	@echo "make bench      speed, as ratios against a peer and a limit"
