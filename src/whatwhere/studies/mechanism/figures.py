@@ -88,7 +88,7 @@ def _draw_edges(axes: Axes, rows: Sequence[path_tables.Edge], layers: int, colou
         axes.annotate("", xy=end, xytext=start, arrowprops={**arrow, "shrinkA": 5, "shrinkB": 5})
         axes.plot(*zip(start, end, strict=True), "o", color=NEUTRAL, markersize=4)
         if row.alone.value >= LABELLED:
-            middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
+            middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
             axes.annotate(f"{row.alone.value:.2f}".removeprefix("0"), middle, fontsize=7, ha="center", va="bottom")
     axes.set_yticks(range(-1, layers + 1), ["token", *map(str, range(layers)), "answer"])
     axes.set_xticks(range(hops + 1), [f"p{hops - at}" for at in range(hops + 1)])
@@ -116,7 +116,7 @@ def _draw_selectivity(axes: Axes, rows: Sequence[path_tables.Selectivity], colou
 def _draw_keeping(axes: Axes, rows: Sequence[path_tables.Keeping], colour: str) -> None:
     """Where the last token looks once it holds the answer, and what is answered without the heads from there on."""
     shown = [row for row in rows if row.layer is not None and row.kept.n]
-    layers, bottom = [row.layer for row in shown], np.zeros(len(shown))
+    layers, bottom = [row.layer for row in shown if row.layer is not None], np.zeros(len(shown))
     for what, shade in (("itself", colour), ("equal", HOPS[3]), ("elsewhere", PALE)):
         height = np.array([getattr(row, what).value for row in shown])
         label = {"equal": "others that hold the answer"}.get(what, what)
