@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from whatwhere.cli import data, report, reproduce, scores, sweep, train
+from whatwhere.cli import data, head_tables, report, reproduce, sweep, train
 from whatwhere.cli.console import complain, note
 from whatwhere.cli.studies import command_of
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
@@ -55,7 +55,7 @@ app = typer.Typer(
     context_settings=_HELP,
 )
 
-for command in (data, train, scores, reproduce, report, sweep):
+for command in (data, train, head_tables, reproduce, report, sweep):
     command.register(app)
 
 
