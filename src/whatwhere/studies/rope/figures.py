@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from whatwhere.studies.rope.tables import PlaneRope, layer_runs
@@ -35,10 +36,11 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     several = len({row.model for row in rows}) > 1
     for color, ((model, numbers), layers) in enumerate(list(sets.items())[:MOST]):
         planes, measured, expected = zip(*numbers, strict=True)
-        name = f"{model}, " if several else ""
+        name = f"{PurePath(model).name[-24:]}, " if several else ""
         axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {layer_runs(layers)}")
         axes.plot(planes, [value if value >= 0 else math.nan for value in expected], color=f"C{color}", lw=1)
     axes.set(xlabel="plane", ylabel="radians per token", yscale="log", title="Dots: measured. Lines: configuration.")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     if sets:
         axes.legend(frameon=False, fontsize=8)
     return canvas
