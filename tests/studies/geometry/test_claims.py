@@ -77,6 +77,7 @@ def test_the_rank_among_nulls_is_told_and_shuffled_integers_decide(judged) -> No
     one = judged()["index-queries-turn"]
     ranks = "40 of 100 other planes (median 0.30), 5 of 100 shuffled names (median 0.30), 2 of 100 other layers"
     assert f"As large: {ranks} (median 0.30), 12 of 12 letter layers." in one.why
+    assert "leak-free" not in one.why  # the letter model is a null here, not what is judged
     found = judged(shuffles=6)
     assert failing(found) == {"index-queries-turn", "index-queries-turn-in-reach"}
     assert "40 of 100 other planes" in found["index-keys-aligned"].why

@@ -56,6 +56,7 @@ def beside_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
         values = {row.layer: row.value for row in others if row.statement == statement and row.head == 0}
         reached = sum(value >= row.value for value in values.values() for row in mine[:1])
         told += [f"{reached} of {len(values)} letter layers"] * bool(values)
+    evidence.asked.discard("letter")  # a null: the statement is about the number model, whatever data letters came from
     why = f" As large: {', '.join(told)}." if told else ""
     return all(row.reached <= SELDOM * row.nulls for row in mine if row.null == "shuffled names"), why
 
