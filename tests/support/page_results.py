@@ -176,8 +176,10 @@ def write_heads(directory: Path, chosen: Sequence[tuple[int, int]] = tuple(SCORE
 def _head(layer: int, head: int, label: str) -> HeadRow:
     positional, symbolic = SCORES[layer, head]
     return HeadRow(
-        layer=layer, head=head, label=label, positional=Estimate(positional, positional - 0.01, positional + 0.02, 9),
-        symbolic=Estimate(symbolic, symbolic - 0.03, symbolic + 0.01, 9), entropy=1.5, entropy_share=0.25, own=0.1,
+        model="abc", revision="1", text="sha256:0", tau=1e-4, gamma=0.1, layer=layer, head=head, label=label,
+        positional=Estimate(positional, positional - 0.01, positional + 0.02, 9),
+        symbolic=Estimate(symbolic, symbolic - 0.03, symbolic + 0.01, 9),
+        positional_centred=1 - symbolic, symbolic_centred=1 - positional, entropy=1.5, entropy_share=0.25, own=0.1,
         previous=0.4, first=0.2, induction=0.7, renormalised_positional=positional, renormalised_symbolic=symbolic,
         rest_positional=symbolic, rest_symbolic=positional,
         rest_label={"positional": "symbolic", "symbolic": "positional"}.get(label, label), planes=4, weighted_id=2.5,

@@ -37,10 +37,10 @@ def made_up(layers: int, *, planes: int = 4) -> Results:
     heads = [
         HeadRow(
             "made-up", "1", "sha256:0", 1e-4, 0.1, layer, head, label, *(Estimate(x, x, x, 4) for x in SCORES[head]),
-            positional_centred=1 - SCORES[head][1], symbolic_centred=1 - SCORES[head][0], entropy=1.0, entropy_share=0.5, own=0.1,
-            previous=0.2, first=0.3, induction=0.4, renormalised_positional=0.5, renormalised_symbolic=0.6,
-            rest_positional=nan, rest_symbolic=nan, rest_label="undefined", planes=planes, weighted_id=2.5,
-            dominant_id=2, dominant_share=0.6, dominant_frequency=0.1, undefined=0,
+            positional_centred=1 - SCORES[head][1], symbolic_centred=1 - SCORES[head][0], entropy=1.0,
+            entropy_share=0.5, own=0.1, previous=0.2, first=0.3, induction=0.4, renormalised_positional=0.5,
+            renormalised_symbolic=0.6, rest_positional=nan, rest_symbolic=nan, rest_label="undefined", planes=planes,
+            weighted_id=2.5, dominant_id=2, dominant_share=0.6, dominant_frequency=0.1, undefined=0,
         )
         for layer in range(layers) for head, label in enumerate(LABELS)
     ]  # fmt: skip

@@ -20,7 +20,7 @@ def rank_correlation(a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"
 
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return math.nan
-    return float(spearmanr(a, b).statistic)
+    return float(spearmanr(a, b)[0])  # pyright: ignore[reportArgumentType]
 
 
 def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.ndarray, "step hop"]]:

@@ -22,6 +22,7 @@ MOST = 6
 def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     """A line for each set of frequencies that the configuration asks for, and the measured ones as dots."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     ((_, one),) = results.items()
     canvas, axes = plt.subplots(figsize=(5.2, 3.4))
@@ -40,7 +41,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
         axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {layer_runs(layers)}")
         axes.plot(planes, [value if value >= 0 else math.nan for value in expected], color=f"C{color}", lw=1)
     axes.set(xlabel="plane", ylabel="radians per token", yscale="log", title="Dots: measured. Lines: configuration.")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if sets:
         axes.legend(frameon=False, fontsize=8)
     return canvas
