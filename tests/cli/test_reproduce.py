@@ -28,7 +28,7 @@ def test_the_whole_paper_in_small_and_again_in_an_instant(tmp_path: Path):
     result = command("--out", str(out), "--preset", "smoke", "--control", "--workers", "1")
     assert result.exit_code == 0, result.output
     assert "train-letter-control" in result.stdout
-    assert "were not tested" in result.stdout
+    assert "not tested" in result.stdout
     assert (out / "report.html").stat().st_size < 8e6
     for model in ("number", "letter", "letter-control"):
         assert Run(out / model).ended

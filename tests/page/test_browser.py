@@ -161,22 +161,22 @@ def test_the_margin_follows_its_sliders(reproduction: Path, visit: Open) -> None
 
 
 @pytest.mark.slow
-def test_claims_stand_by_verdict_and_hostile_text_does_not_run(reproduction: Path, visit: Open) -> None:
+def test_claims_stand_by_kind_and_hostile_text_does_not_run(reproduction: Path, visit: Open) -> None:
     page = visit(reproduction)
     assert page.title() != "ran"
     assert page.locator("img").count() == 0
-    expect(page.locator("#claims h3")).to_have_text(["Hold (1)", "Fail (1)", "Not tested (1)"])
+    expect(page.locator("#claims h3")).to_have_text(["Trained models: 1 holds, 1 fails, 1 not tested"])
     basis = page.locator("#basis")
     expect(basis).to_contain_text("number (preset smoke, ")
     expect(basis).to_contain_text(re.compile("letter \\(preset smoke, data “.+”, seed 0\\)"))
-    failed = page.locator("[data-verdict=fails] .claim")
+    failed = page.locator(".claim[data-verdict=fails]")
     expect(failed.locator(".title")).to_contain_text("</script><img src=x onerror=")
     failed.locator("summary").click()
     for text in ("Section 3.1", "by eye", "0.25 (0.2 to 0.3)", "1,200", "0.25, 0.5", "about 1"):
         expect(failed.locator("dl")).to_contain_text(text)
     page.locator("#claims select").select_option("holds")
     expect(failed).to_be_hidden()
-    expect(page.locator("[data-verdict=holds] .claim")).to_be_visible()
+    expect(page.locator(".claim[data-verdict=holds]")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -29,7 +29,15 @@ def run(tmp_path: Path) -> Run:
                 block.w_in.mul_(3)
     run.write_metrics(
         [
-            {"step": float(step), "loss": 1.0, "accuracy": 0.5, **{f"accuracy_hop{h}": 0.5 for h in HOPS}}
+            {
+                "step": float(step),
+                "sequences": 64.0 * step,
+                "loss": 1.0,
+                "lr": 1e-4,
+                "seconds": 1.0,
+                "accuracy": 0.5,
+                **{f"accuracy_hop{h}": 0.5 for h in HOPS},
+            }
             for step in (0, 4)
         ]
     )
