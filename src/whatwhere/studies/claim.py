@@ -32,8 +32,8 @@ KINDS: dict[Kind, str] = {
 Verdict = Literal["holds", "fails", "depends", "open", "ill-posed", "not tested"]
 VERDICTS: dict[Verdict, str] = {
     "holds": "the value meets the threshold, with its whole interval or with every seed",
-    "fails": "it does not, with its whole interval or with any seed",
-    "depends": "it does under some conditions that the paper leaves open, and not under others",
+    "fails": "the value misses the threshold, with its whole interval or with every seed",
+    "depends": "it holds under some conditions that the paper leaves open, and fails under others",
     "open": "one seed, and its interval reaches across the threshold",
     "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
     "not tested": "the results are not there, or do not allow the question",

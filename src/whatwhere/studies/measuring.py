@@ -119,7 +119,7 @@ def study(
     """Asks one question of a model, a run or the theory.
 
     Args:
-        name: of the study: ``dynamics``, ``heads``, ``mechanism``, ``theorems``, ``geometry``, ``length``, ``chat``.
+        name: of the study, one of :data:`whatwhere.studies.STUDIES`: ``length``, say.
         source: a loaded model, or what the command takes: a shipped name, a directory, a checkpoint.
         out: keep the results there, and go on with what is there; in memory by default.
         step: which checkpoint of a run; the last by default.

@@ -70,8 +70,9 @@
   }
 
   whatwhere.tiles(() => d3.groups(data.claims ?? [], (claim) => claim.kind).map(([kind, some]) => {
-    const held = some.filter((claim) => claim.verdict === "holds").length;
-    return [`${held} of ${some.length}`, `claims hold: ${(data.claim_kinds[kind] ?? kind).toLowerCase()}`];
-  }));
+    const tested = some.filter((claim) => claim.verdict !== "not tested");
+    const held = tested.filter((claim) => claim.verdict === "holds");
+    return [`${held.length} of ${tested.length}`, `claims that were tested hold: ${(data.claim_kinds[kind] ?? kind).toLowerCase()}`, tested.length];
+  }).filter(([, , tested]) => tested));
   whatwhere.part({ id: "claims", nav: "Claims", title: "The paper’s claims, checked", order: 10, make: claims });
 })();
