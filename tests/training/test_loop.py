@@ -216,12 +216,13 @@ def test_the_golden_run_has_not_changed(run: Run):
     np.testing.assert_allclose(np.reshape(losses, (4, -1)).mean(1), GOLDEN, atol=2e-3)
 
 
-KILLS = 20
+KILLS = 8
+"""The long form of the fault suite kills a training 30 times (tests/faults/test_kills.py)."""
 
 
 @pytest.mark.slow
 def test_a_run_killed_many_times_ends_with_the_same_weights(tmp_path: Path, config: TrainingConfig):
-    lasting = replace(config, schedule=Schedule(1e-3, 4, 1404, hold=1300), spacing=5)
+    lasting = replace(config, schedule=Schedule(1e-3, 4, 704, hold=600), spacing=5)
     undisturbed, victim = Run(tmp_path / "undisturbed"), Run(tmp_path / "victim")
     for run in (undisturbed, victim):
         run.create(lasting)
