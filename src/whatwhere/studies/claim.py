@@ -163,13 +163,13 @@ class Judged:
     def to_dict(self) -> dict[str, Any]:
         """What ``claims.json`` holds; undefined and infinite numbers are null, as JSON has none."""
         found = {name: getattr(self, name) for name in ("verdict", "why", "inputs", "depends_on")}
-        said = {name: text for name, text in vars(self.claim).items() if name != "measure"}
+        words = {name: text for name, text in vars(self.claim).items() if name != "measure"}
         numbers = {
             "value": _finite(self.value),
             "interval": None if self.interval is None else [_finite(end) for end in self.interval],
             "seeds": [_finite(value) for value in self.seeds],
         }
-        return plain(said | found | numbers)
+        return plain(words | found | numbers)
 
     def to_row(self) -> dict[str, Any]:
         """A line of ``claims.csv``."""

@@ -155,6 +155,6 @@ def _raw_configuration(place: str) -> object:
 def _first_line(error: BaseException) -> str:
     """What an error says first; one that only names a value, or was not meant for users, with its kind."""
     lines = [line.strip().rstrip(".") for line in str(error).strip().splitlines()] or [type(error).__name__]
-    said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    reason = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     plain = isinstance(error, LookupError | TypeError | AttributeError | ArithmeticError)
-    return f"{type(error).__name__}: {said}" if plain else said
+    return f"{type(error).__name__}: {reason}" if plain else reason

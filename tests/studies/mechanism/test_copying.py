@@ -26,15 +26,15 @@ def test_a_built_index_model_attends_and_copies_nothing_until_the_letter_is_ther
     assert (together.layer, together.head) == (None, None)
     assert together.share.interval == pytest.approx((1, 1), abs=1e-3)
     assert together.before.value == pytest.approx(0, abs=1e-4)
-    assert together.arrived.value > 0.1
+    assert together.present.value > 0.1
     assert together.before.n > 40
     assert [row.layer for row in each] == [0, 1, 2, 3]
     assert each[0].share.n == 0  # in layer 0 nothing flows from a pointer, so it cannot be asked when it does
     assert {row.attends.value for row in rows if row.attends.n} == {1}
     flows = {(row.layer, row.position, row.moment): row for row in rows if row.flow.n}
-    assert flows[0, 2, "arrived"].flow.value == pytest.approx(24 / 48, abs=0.01)  # see the test of its edges
-    assert flows[1, 1, "arrived"].flow.value == pytest.approx(16 / 48, abs=0.01)
-    assert flows[2, 0, "arrived"].flow.value == pytest.approx(8 / 48, abs=0.01)
+    assert flows[0, 2, "present"].flow.value == pytest.approx(24 / 48, abs=0.01)  # see the test of its edges
+    assert flows[1, 1, "present"].flow.value == pytest.approx(16 / 48, abs=0.01)
+    assert flows[2, 0, "present"].flow.value == pytest.approx(8 / 48, abs=0.01)
     assert all(row.logit.value > 10 for row in flows.values() if row.moment != "before")
     assert all(abs(row.logit.value) < 0.01 for row in flows.values() if row.moment == "before")
 
@@ -102,7 +102,7 @@ def test_ideal_index_copies_in_time_alone_and_ideal_retrieval_always(task: Task)
     together = selectivity([ideal_looks(task, position, layers=6) for position in range(3)])[0]
     assert together.before.n > 50
     if task.vocabulary.function == "index":
-        assert (together.before.value, together.arrived.value, together.share.value) == (0, 1, 1)
+        assert (together.before.value, together.present.value, together.share.value) == (0, 1, 1)
     else:  # what p1 gets in layer 1 comes too late for p0, and of equal tokens it looks at the leftmost: 123 of 168
         assert together.before.value == pytest.approx(123 / 168)
         assert together.share.value <= 1 / 3

@@ -88,8 +88,8 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
         axes.set_xticks(range(0, heads, max(1, heads // 8)))
         axes.set(title=name, xlabel="KV head")
     panels[0, 0].set_ylabel("layer")
-    said = [f"at {100 * budget:g} %" for budget in budgets]
-    handles = [Patch(color=colours(at), label=text) for at, text in enumerate([*said, "whole cache"])]
+    labels = [f"at {100 * budget:g} %" for budget in budgets]
+    handles = [Patch(color=colours(at), label=text) for at, text in enumerate([*labels, "whole cache"])]
     figure.legend(handles=handles, loc="outside right upper", fontsize=8, title="streamed")
     figure.suptitle(Path(one.name).name, fontsize=10)
     return figure

@@ -37,8 +37,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
     ]
     if about.passkey.n:
         able = about.passkey.value >= ABLE
-        said = "" if able else " The model cannot do it, so pass keys say nothing about its cache."
-        blocks.append(f"pass keys found with the full cache: {about.passkey}.{said}")
+        remark_text = "" if able else " The model cannot do it, so pass keys say nothing about its cache."
+        blocks.append(f"pass keys found with the full cache: {about.passkey}.{remark_text}")
     return blocks
 
 
@@ -72,8 +72,8 @@ def _verdicts(rows: Sequence[Comparison], first: str) -> list[str]:
             low, high = row.difference.interval
             kind = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
             kinds[kind].append(row.other)
-        said = "; ".join(f"{kind} {', '.join(others)}" for kind, others in kinds.items() if others)
-        lines.append(f"{first} at {budget:g}: {said}")
+        kinds_text = "; ".join(f"{kind} {', '.join(others)}" for kind, others in kinds.items() if others)
+        lines.append(f"{first} at {budget:g}: {kinds_text}")
     return lines
 
 

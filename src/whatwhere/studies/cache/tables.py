@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.language_models.passages import FINGERPRINT, STDIN, Passage, read_passage
+from whatwhere.studies.language_models.passages import TextSettings
 
 POSITIONAL, BOTH, FAR, INDUCTION, PAPER, RANDOM = "positional", "both", "far", "induction", "paper", "random"
 RANKINGS = (POSITIONAL, BOTH, FAR, INDUCTION, PAPER, RANDOM)
@@ -24,7 +23,7 @@ ABLE = 0.5
 
 
 @dataclass(frozen=True)
-class CacheSettings:
+class CacheSettings(TextSettings):
     """What is streamed, and on what the damage is measured."""
 
     text: Annotated[
@@ -62,20 +61,12 @@ class CacheSettings:
             raise WhatwhereError(
                 f"expected rankings of {', '.join(RANKINGS)}, each once, got {', '.join(self.rankings) or 'none'}."
             )
-        if self.text.count(STDIN) > 1:
-            raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
-        _ = self.passages  # a mistake in a text shows before a model is loaded
+        self.check_texts()
 
-    @cached_property
-    def passages(self) -> tuple[Passage, ...]:
-        """The beginning of each text, read once; none for a text that is known by its fingerprint alone."""
-        needed = self.window * (self.scored + self.windows)
-        return tuple(read_passage(source, needed) for source in self.text if not source.startswith(FINGERPRINT))
-
-    def decisive(self) -> dict[str, Any]:
-        """What decides the results: of the texts their content, not their place."""
-        known = tuple(source for source in self.text if source.startswith(FINGERPRINT))
-        return asdict(self) | {"text": (*known, *(passage.fingerprint for passage in self.passages))}
+    @property
+    def tokens_needed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of each text."""
+        return self.window * (self.scored + self.windows)
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,9 @@ def draw(found: Agreement, names: Sequence[str]) -> Figure:
         axes.plot([0, 1], [0, 1], color=PALE)
         for same, mark, shade in ((True, "o", colour), (False, "x", NEUTRAL)):
             rows = found.heads[found.heads["same"] == same]
-            said = "same label" if same else "another label"
+            words = "same label" if same else "another label"
             axes.scatter(
-                rows[f"{kind}_a"], rows[f"{kind}_b"], s=14, marker=mark, color=shade, label=f"{len(rows)} {said}"
+                rows[f"{kind}_a"], rows[f"{kind}_b"], s=14, marker=mark, color=shade, label=f"{len(rows)} {words}"
             )
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=names[0], ylabel=names[1])
         axes.set_title(f"{kind} score (rank correlation {found.correlations[kind]:.2f})")

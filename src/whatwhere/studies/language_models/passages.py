@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from whatwhere.errors import WhatwhereError
 
@@ -33,6 +35,37 @@ class Passage:
     def fingerprint(self) -> str:
         """Its name in a manifest."""
         return FINGERPRINT + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+class TextSettings:
+    """What settings with texts share: the dataclass has a field ``text``, and says how many tokens it needs."""
+
+    text: tuple[str, ...]
+
+    tokens_needed: int
+    """Of each text."""
+
+    def check_texts(self) -> None:
+        """Reads the texts, so that a mistake in one shows before a model is loaded.
+
+        Raises:
+            WhatwhereError: a text cannot be read, or standard input is named twice.
+        """
+        if self.text.count(STDIN) > 1:
+            raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
+        _ = self.passages
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """The beginning of each text, read once; none for a text that is known by its fingerprint alone."""
+        sources = [source for source in self.text if not source.startswith(FINGERPRINT)]
+        return tuple(read_passage(source, self.tokens_needed) for source in sources)
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides the results: of the texts their content, not their place."""
+        known = tuple(source for source in self.text if source.startswith(FINGERPRINT))
+        settings = {one.name: getattr(self, one.name) for one in fields(self)}  # pyright: ignore[reportArgumentType]
+        return settings | {"text": (*known, *(passage.fingerprint for passage in self.passages))}
 
 
 def read_passage(source: str, tokens: int) -> Passage:

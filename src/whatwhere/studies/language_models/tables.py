@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 from whatwhere.machine.limits import LEAST_TAU
-from whatwhere.studies.language_models.passages import FINGERPRINT, STDIN, Passage, read_passage
+from whatwhere.studies.language_models.passages import TextSettings
 
 TASK_INPUTS, TEXT_WINDOWS = 512, 8
 TASK_QUERIES, TEXT_QUERIES = "last", "8"
@@ -23,7 +22,7 @@ SELF_ATTENDING = 0.5
 
 
 @dataclass(frozen=True)
-class HeadsSettings:
+class HeadsSettings(TextSettings):
     """On what, and how, the heads are scored."""
 
     text: Annotated[
@@ -66,20 +65,12 @@ class HeadsSettings:
             raise WhatwhereError(f"expected a level of {', '.join(LEVELS)}, got {self.level!r}; keys is the paper's.")
         if self.level == "tokens" and self.queries not in (None, "last"):
             raise WhatwhereError(f"expected queries last for level tokens, got {self.queries!r}; leave queries out.")
-        if self.text.count(STDIN) > 1:
-            raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
-        _ = self.passages  # a mistake in a text shows before a model is loaded
+        self.check_texts()
 
-    @cached_property
-    def passages(self) -> tuple[Passage, ...]:
-        """The beginning of each text, read once; none for a text that is known by its fingerprint alone."""
-        needed = self.window * (TEXT_WINDOWS if self.inputs is None else self.inputs)
-        return tuple(read_passage(source, needed) for source in self.text if not source.startswith(FINGERPRINT))
-
-    def decisive(self) -> dict[str, Any]:
-        """What decides the results: of the texts their content, not their place."""
-        known = tuple(source for source in self.text if source.startswith(FINGERPRINT))
-        return asdict(self) | {"text": (*known, *(passage.fingerprint for passage in self.passages))}
+    @property
+    def tokens_needed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of each text."""
+        return self.window * (TEXT_WINDOWS if self.inputs is None else self.inputs)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
             f"the heads of the {model} model hardly ever look where a pointer points before the answer is there."
         )
     told = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
-    why = f"A look moves {told} before the answer is at the place, and {row.arrived.value:.3f} ({row.arrived.n}) then."
+    why = f"A look moves {told} before the answer is at the place, and {row.present.value:.3f} ({row.present.n}) then."
     return Finding(row.share.value, why, row.share.interval, row.share.n)
 
 

@@ -3,7 +3,7 @@
 Index looks where its number points at once, and copies nothing until a letter has come there: "attention is maximized
 at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown to that
 location, it is copied". Retrieval "always copies that pair". So the looks of a pointer p_r at its place p_(r+1) are
-taken apart by *moment*: ``before`` the answer is there, once it has ``arrived``, ``after`` it is at the pointer too.
+taken apart by *moment*: ``before`` the answer is there, once it is ``present``, ``after`` it is at the pointer too.
 
 - *logit*: what the head writes from that place towards the answer, by the direct path to the output
   (:mod:`whatwhere.studies.mechanism.attribution`);
@@ -36,7 +36,7 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 from whatwhere.trace.traceable import trace
 
-MOMENTS = ("before", "arrived", "after")
+MOMENTS = ("before", "present", "after")
 NOTHING = 0.001
 """Flow of a mean look below which nothing flows, and it cannot be asked when it does."""
 
@@ -131,16 +131,16 @@ def selectivity(looks: Sequence[Looks]) -> list[Selectivity]:
     The intervals are by pair of inputs: the looks of one pair at all layers are not independent.
     """
     cells = np.concatenate([one.attends[..., None] & one.moment[:, :, None, :2] for one in looks])
-    flows = np.concatenate([one.flow for one in looks])[..., None] * cells  # [n, layer, head, before or arrived]
+    flows = np.concatenate([one.flow for one in looks])[..., None] * cells  # [n, layer, head, before or present]
     rows = []
     for at in [(), *np.ndindex(cells.shape[1:3])]:  # all heads, then each
         flow, looked = (each[:, *at] if at else each.sum((1, 2)) for each in (flows, cells))  # [n, 2]
         n = looked.sum(0).astype(int).tolist()
         both = flow.sum(1, keepdims=True)
         (in_time,) = ratios(flow[:, 1:], both, [sum(n) if both.sum() > NOTHING * sum(n) else 0])
-        before, arrived = ratios(flow, looked.astype(np.float64), n)
+        before, present = ratios(flow, looked.astype(np.float64), n)
         layer, head = at or (None, None)
-        rows.append(Selectivity(layer, head, before, arrived, in_time))
+        rows.append(Selectivity(layer, head, before, present, in_time))
     return rows
 
 

@@ -101,7 +101,7 @@ def _draw_selectivity(axes: Axes, rows: Sequence[path_tables.Selectivity], colou
     heads = [row for row in rows if row.layer is not None]
     every = next(row for row in rows if row.layer is None)
     where = [f"{row.layer}.{row.head}".removesuffix(".0") for row in heads]
-    for what, shade, mark, shift in (("before", NEUTRAL, "s", -0.12), ("arrived", colour, "o", 0.12)):
+    for what, shade, mark, shift in (("before", NEUTRAL, "s", -0.12), ("present", colour, "o", 0.12)):
         points = [(at + shift, one) for at, row in enumerate(heads) if (one := getattr(row, what)).n]
         if points:
             places, estimates = zip(*points, strict=True)

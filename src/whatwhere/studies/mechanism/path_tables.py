@@ -44,7 +44,7 @@ class Copying:
     position: int
     """The pointer is p_position, the indexed place p_(position + 1)."""
     moment: str
-    """``before``: the place still holds a pointer; ``arrived``: it holds the answer, and the pointer does not;
+    """``before``: the place still holds a pointer; ``present``: it holds the answer, and the pointer does not;
     ``after``: both hold it."""
     attends: Estimate
     """The share of pairs in which it is the strongest key."""
@@ -63,7 +63,7 @@ class Selectivity:
     head: int | None
     before: Estimate
     """Mean flow of a look at a place that still holds a pointer, ..."""
-    arrived: Estimate
+    present: Estimate
     """... and at one to which the answer has come."""
     share: Estimate
     """Of the flow of both, that of the second: 1 if nothing is copied until the answer has come."""

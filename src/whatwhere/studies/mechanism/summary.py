@@ -200,15 +200,15 @@ def _edges(rows: Sequence[path_tables.Edge]) -> Table:
 
 def _selectivity(rows: Sequence[path_tables.Selectivity]) -> list[RenderableType]:
     made = table(
-        "head", "before", "looks", "arrived", "looks", "in time",
+        "head", "before", "looks", "present", "looks", "in time",
         title="\nSelective copying: flow of a look at the place that a pointer indexes",
     )  # fmt: skip
-    for row in (row for row in rows if row.before.n or row.arrived.n):
+    for row in (row for row in rows if row.before.n or row.present.n):
         name = "all" if row.layer is None else f"{row.layer}.{row.head}"
-        cells = (_span(row.before), row.before.n, _span(row.arrived), row.arrived.n, _span(row.share))
+        cells = (_span(row.before), row.before.n, _span(row.present), row.present.n, _span(row.share))
         made.add_row(name, *(f" {cell}" for cell in cells))
     told = (
-        "before: the place still holds a pointer; arrived: it holds the answer, and the pointer does not. Flow: how "
+        "before: the place still holds a pointer; present: it holds the answer, and the pointer does not. Flow: how "
         "far a swap of the value there moves the answer. In time: the part of all flow that comes once it is there."
     )
     return [made, remark(told)]

@@ -100,7 +100,7 @@ def _layers(each: MeasuredModel, order: Sequence[Order] | None) -> list[LayerRop
                 base=fitted_base(facts.frequencies),
                 factor=facts.factor,
                 scale=facts.scale,
-                keys_alike=math.nan if order is None else order[at].alike,
+                keys_similarity=math.nan if order is None else order[at].similarity,
             )
         )
     return rows

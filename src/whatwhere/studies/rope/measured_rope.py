@@ -109,11 +109,11 @@ def fitted_base(frequencies: Frequencies) -> float:
 class Order:
     """Whether the coordinates of two models' keys stand in the same order, in one layer."""
 
-    alike: float
+    similarity: float
     """The cosine of the keys as they are."""
     interleaved: bool | None
     """Whether the first model's are in interleaved order where the other's are in half-split order (True), or the
-    other way round (False); None if they are in the same order, or not alike in any."""
+    other way round (False); None if they are in the same order, or not similar in any."""
 
 
 def orders(one: MeasuredModel, other: MeasuredModel, seed: int) -> list[Order]:
@@ -141,9 +141,9 @@ def _order(ours: Tensor, theirs: Tensor, rotary: int) -> Order:
         return Order(float("nan"), None)
     to_half = interleaved_to_half(ours.shape[-1], rotary)
 
-    def alike(order: Tensor | slice) -> float:
+    def similarity(order: Tensor | slice) -> float:
         return float(torch.cosine_similarity(ours[..., order].flatten(), theirs.flatten(), 0))
 
-    same, as_half, as_interleaved = alike(slice(None)), alike(to_half), alike(to_half.argsort())
+    same, as_half, as_interleaved = similarity(slice(None)), similarity(to_half), similarity(to_half.argsort())
     best = max(as_half, as_interleaved)
     return Order(same, None if best < same + CLEAR else as_half > as_interleaved)

@@ -91,7 +91,7 @@ def _numbers(found: RopeFacts, wanted: RopeFacts) -> Iterator[Part]:
 
 
 def _pairing(found: RopeFacts, wanted: RopeFacts, order: Order | None) -> Iterator[Part]:
-    """A pairing of its own is no fault if the weights are in the same order as it (then the keys are alike)."""
+    """A pairing of its own is no fault if the weights are in the same order as it (then the keys are similar)."""
     here, there = _PAIRS[found.pairing or "none"], _PAIRS[wanted.pairing or "none"]
     both = "none" not in (found.pairing, wanted.pairing) and wanted.pairing is not None
     if not both:
@@ -107,8 +107,8 @@ def _pairing(found: RopeFacts, wanted: RopeFacts, order: Order | None) -> Iterat
             rows = ("interleaved", "half-split") if order.interleaved else ("half-split", "interleaved")
             cause = "the rows of queries and keys stand in the order of the other pairing: not permuted on conversion"
             yield "pairing", f"rows {rows[0]}", f"rows {rows[1]}", cause
-    elif found.pairing != wanted.pairing and not order.alike > 0.5:
-        yield "pairing", here, there, "coordinates are paired otherwise, and the keys are not alike in any order"
+    elif found.pairing != wanted.pairing and not order.similarity > 0.5:
+        yield "pairing", here, there, "coordinates are paired otherwise, and the keys are not similar in any order"
 
 
 def _planes(facts: RopeFacts) -> str:

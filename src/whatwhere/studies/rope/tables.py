@@ -77,7 +77,7 @@ class LayerRope:
     """What lengthens the turned vectors (YaRN)."""
     scale: float
     """What multiplies the products of queries and keys."""
-    keys_alike: float
+    keys_similarity: float
     """The cosine between its keys and those of the other model, nothing turned; NaN without another."""
 
 
