@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
 settings.load_profile("whatwhere")
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Closes the figures that a test leaves open; matplotlib warns of more than twenty."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -14,6 +14,7 @@ __version__ = "0.2.0"
 _HOME = {
     "NumberTask": "whatwhere.tasks.number",
     "LetterTask": "whatwhere.tasks.letter",
+    "BothTask": "whatwhere.tasks.both",
     "Batch": "whatwhere.tasks.batch",
     "load": "whatwhere.zoo.load",
     "trace": "whatwhere.trace.traceable",
@@ -25,8 +26,8 @@ _HOME = {
 }
 
 __all__ = [
-    "Batch", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "run", "score", "study",
-    "trace",
+    "Batch", "BothTask", "HeadWatch", "LetterTask", "NumberTask", "WhatwhereError", "__version__", "load", "run",
+    "score", "study", "trace",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from whatwhere.studies.measuring import study
     from whatwhere.studies.watched.callbacks import HeadWatch
     from whatwhere.tasks.batch import Batch
+    from whatwhere.tasks.both import BothTask
     from whatwhere.tasks.letter import LetterTask
     from whatwhere.tasks.number import NumberTask
     from whatwhere.trace.traceable import run, trace

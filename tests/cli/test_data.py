@@ -93,7 +93,7 @@ def test_the_same_data_may_be_written_again_and_other_data_may_not(tmp_path):
     [
         (["number"], "nothing to do: give --out DIR to write the data, --shortcuts"),
         (["number", "--hops", "2", "--out", "x"], "--hops chooses what --show draws, and --show is missing"),
-        (["word", "--show", "1"], "expected a task of number, letter, got 'word'"),
+        (["word", "--show", "1"], "expected a task of number, letter, both, got 'word'"),
         (["number", "--letters", "9", "--show", "1"], "got 'letters'"),
         (["letter", "--letters", "4", "--show", "1"], "4 hops need 5 letters"),
         (["letter", "--generator", "none", "--show", "1"], "expected generator of paper, decoy, strict, simple"),

@@ -14,10 +14,11 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
+from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 from whatwhere.store.tables import columns, to_frame, write_csv
 from whatwhere.studies.language_models.agreement import compare
-from whatwhere.studies.language_models.shared_scores import push, read_scores, to_parquet
+from whatwhere.studies.language_models.shared_scores import push, read_scores, shipped_scores, to_parquet
 from whatwhere.studies.language_models.tables import HeadRow
 
 LABELS = {"p": ("positional", 0.9, 0.1), "s": ("symbolic", 0.1, 0.9), "m": ("mixed", 0.5, 0.6)}
@@ -65,14 +66,43 @@ def test_heads_of_one_table_only_are_left_out():
     assert (len(found.heads), found.left_out) == (2, 2)
 
 
+@pytest.mark.parametrize(("name", "heads", "layers"), [("smollm2-135m", 270, 30), ("gemma3-270m", 72, 18)])
+def test_scores_of_two_models_ship_and_are_found_by_name(name: str, heads: int, layers: int):
+    found: Any = read_scores(Path(name))
+    assert name in shipped_scores() and len(found) == heads and found["layer"].max() == layers - 1
+    assert set(found["tau"]) == {1e-4} and found["text"].nunique() == 1
+    assert (found["positional"] + found["symbolic"] > 1 - 1e-3).all()
+    assert ((found["positional_low"] <= found["positional"]) & (found["positional"] <= found["positional_high"])).all()
+
+
+def test_scores_that_are_nowhere_are_refused_with_the_names_that_ship():
+    with pytest.raises(WhatwhereError, match=r"at nothing, got nothing there; make one .* gemma3-270m, smollm2-135m"):
+        read_scores(Path("nothing"))
+
+
+@pytest.mark.slow
+def test_the_page_holds_every_head_of_both(tmp_path: Path):
+    result = command("compare", "smollm2-135m", "smollm2-135m", "--out", str(tmp_path))
+    assert "270 heads in both, 100% with the same label. The text is the same." in result.stdout
+    page = (tmp_path / "report.html").read_text()
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert len(data["heads"]) == 270 and data["correlations"]["positional"] == pytest.approx(1)
+    assert data["confusion"]["positional"] == {"positional": 11, "symbolic": 0, "mixed": 0}
+
+
 @pytest.mark.slow
 def test_the_command_prints_and_leaves_a_table_and_a_figure(tmp_path: Path):
     first, second = written(tmp_path / "a.csv", "ppsm"), written(tmp_path / "b.csv", "pssm", model="other")
     result = command("compare", first, second, "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     shown = " ".join(result.stdout.split())
-    assert "4 heads in both, 75% with the same label." in shown and "0.1 positional/symbolic" in shown
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"agreement.csv", "agreement.pdf", "agreement.png"}
+    assert "4 heads in both, 75% with the same label." in shown and "0.1 (positional, symbolic)" in shown
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "agreement.csv",
+        "agreement.pdf",
+        "agreement.png",
+        "report.html",
+    }
     result = command("compare", first, second, "--out", str(tmp_path / "out"), "--json")
     found = json.loads(result.stdout)
     assert found["same_label"] == 0.75 and found["confusion"]["positional"]["symbolic"] == 1

@@ -102,6 +102,18 @@ def test_tokens_that_the_model_cannot_read_are_refused(tokens: np.ndarray, messa
         small().predict(tokens)
 
 
+def test_without_a_gradient_edits_give_the_same():
+    model = small().float()  # the compiled path takes float32
+    halved = {1: lambda attended: attended / 2}
+    *_, wanted = model.residuals(TOKENS, edits=halved)
+    with torch.no_grad():
+        *_, found = model.residuals(TOKENS, edits=halved)
+        *_, replaced = model.residuals(TOKENS, edits={1: torch.zeros(1, TOKENS.shape[1], 2, 8)})
+    torch.testing.assert_close(found, wanted.detach())
+    *_, wanted = model.residuals(TOKENS, edits={1: torch.zeros_like})
+    torch.testing.assert_close(replaced, wanted.detach())
+
+
 def test_an_edit_replaces_what_the_heads_of_one_layer_attended_to():
     model = small()
     *_, untouched = model.residuals(TOKENS, edits={1: lambda attended: attended})
@@ -111,3 +123,29 @@ def test_an_edit_replaces_what_the_heads_of_one_layer_attended_to():
     with torch.no_grad():
         block.w_out[:, : model.config.d_model] = 0
     torch.testing.assert_close(model.head(model.norm(without)), model(TOKENS))
+
+
+def last_logits(model: GPTJ, positions: Tensor | None) -> Tensor:
+    *_, x = model.residuals(TOKENS, last_only=True, positions=positions)
+    return model.read_out(x)
+
+
+def test_only_distances_between_positions_count():
+    model = small()
+    plain = last_logits(model, None)
+    torch.testing.assert_close(plain, model.answer_logits(TOKENS))
+    assert torch.equal(last_logits(model, torch.arange(9)), plain)
+    torch.testing.assert_close(last_logits(model, torch.arange(9) + 1000), plain, rtol=1e-4, atol=1e-4)
+    assert (last_logits(model, torch.tensor([0, 1, 2, 5, 6, 7, 11, 12, 30])) - plain).abs().max() > 1e-3
+
+
+def test_left_out_positions_are_those_of_tokens_that_nobody_sees():
+    """One layer: tokens that are left out of the keys, or positions that are left out, come to the same."""
+    model = small(layers=1, heads=1, rotary_dim=16)
+    kept = [0, 2, 3, 5, 8]
+    layer = trace(model, TOKENS).layers[0]
+    logits = layer.logits()[:, :, -1][..., kept]  # [batch, head, kept]
+    queries, keys = (model.turns_of(0, len(kept), torch.tensor(kept))[which] for which in (0, 1))
+    turned = gptj.turn(layer.keys[:, :, kept], keys)
+    asked = gptj.turn(layer.queries[:, :, -1:], queries[:, -1:])
+    torch.testing.assert_close((asked @ turned.mT)[:, :, 0] * layer.scale, logits, rtol=1e-5, atol=1e-6)

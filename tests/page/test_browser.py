@@ -347,3 +347,24 @@ def test_a_sweep_is_compared_on_a_page(tmp_path: Path, visit: Open) -> None:
     assert [float(row["value"]) for row in saved(page, "length_half")] == [30.0]
     expect(page.locator("#items tbody tr")).to_have_count(3)
     assert page.locator("img").count() == 0
+
+
+@pytest.mark.slow
+def test_two_tables_of_scores_are_compared_on_a_page(tmp_path: Path, visit: Open) -> None:
+    scores = ("positional_a", "positional_b", "symbolic_a", "symbolic_b")
+    heads = [
+        {"layer": 0, "head": 0, "label_a": "mixed", "label_b": HOSTILE, "same": False, **dict.fromkeys(scores, 0.5)},
+        {"layer": 0, "head": 1, "label_a": "mixed", "label_b": "mixed", "same": True, **dict.fromkeys(scores, 0.25)},
+    ]
+    data = {
+        "heading": "Which heads agree?", "names": [HOSTILE, "b"], "heads": heads, "left_out": 3,
+        "correlations": {"positional": 0.5, "symbolic": None}, "confusion": {"mixed": {"mixed": 1}},
+    }  # fmt: skip
+    file = tmp_path / "agreement.html"
+    file.write_text(build("Which heads agree?", ["agreement"], data), encoding="utf-8")
+    page = visit(file)
+    expect(page.locator("#lead")).to_contain_text("2 heads in both, 1 with the same label. 3 heads are in one table")
+    drawn(page, "agreement-positional")
+    assert [float(row["positional_b"]) for row in saved(page, "agreement-symbolic")] == [0.5, 0.25]
+    expect(page.locator("#heads tbody tr")).to_have_count(1)
+    assert page.locator("img").count() == 0

@@ -65,7 +65,7 @@ def test_why_says_what_the_verdict_rests_on():
     (one,) = judge(evidence, [claim(measure)])
     assert one.why == "Measured. It holds with 2 of 3 seeds: 0.2 to 0.9. It depends on seed."
     (one,) = judge(seeds(0.45)[0], [claim(lambda _: Finding(0.45, "Measured.", (0.4, 0.6)))])
-    assert one.why == "Measured. The interval of this one seed reaches across 0.5."
+    assert one.why == "Measured. The interval reaches across 0.5."
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ def test_defaults_are_the_paper_s():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_task("word"), "expected a task of number, letter, got 'word'"),
-        (lambda: task_from_dict({}), "expected a task of number, letter, got 'None'"),
+        (lambda: make_task("word"), "expected a task of number, letter, both, got 'word'"),
+        (lambda: task_from_dict({}), "expected a task of number, letter, both, got 'None'"),
         (lambda: make_task("number", letters=3), r"expected parameters of the number task \(target, .*, got 'letters'"),
         (lambda: make_task("number", target="8"), "expected target of the number task as int, got '8'"),
         (lambda: make_task("number", target=True), "as int, got True"),

@@ -39,6 +39,42 @@ def test_layouts_have_names():
     assert (latent.layout, latent.first) == ("interleaved", 4)
 
 
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("still", [0, 3])
+@pytest.mark.parametrize("off", [(0,), (2, 3), (0, 5), (0, 1, 4)])
+def test_a_plane_in_which_all_keys_are_zero_keeps_its_place(layout: str, still: int, off: tuple[int, ...]):
+    planes, generator = 6, torch.Generator().manual_seed(2)
+    order = torch.arange(12) if layout == "half" else interleaved_to_half(12, 12)
+    first, second = order[:planes], order[planes:]
+    plain = torch.randn(9, 12 + still, generator=generator)
+    for plane in off:
+        plain[:, [first[plane], second[plane]]] = 0
+    quarter = plain.clone()
+    quarter[:, first], quarter[:, second] = -plain[:, second], plain[:, first]
+    found = find_planes(plain, quarter)
+    assert (found.count, found.layout, found.first) == (planes, layout, 0)
+    assert found.order.tolist() == [*order.tolist(), *range(12, 12 + still)]
+
+
+def test_zeros_are_not_taken_for_planes_where_the_layout_has_none():
+    plain = torch.randn(9, 8, generator=torch.Generator().manual_seed(3))
+    plain[:, 4:] = 0  # never turned: four coordinates, two planes, and then silence
+    quarter = plain.clone()
+    quarter[:, :2], quarter[:, 2:4] = -plain[:, 2:4], plain[:, :2]
+    assert find_planes(plain, quarter).count == 2
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_plane_that_no_vector_shows_has_the_frequency_of_the_table_or_of_its_place(told: bool):
+    frequencies = rope_frequencies(12, 500.0)
+    plain = torch.randn(5, 300, 12, generator=torch.Generator().manual_seed(1))
+    plain[..., [0, 6, 3, 9]] = 0  # planes 1 and 4
+    after = Rotation(frequencies).turn(plain, torch.arange(300))
+    found = measure(plain, after, 6, [frequencies] if told else []).rotation.frequencies
+    assert torch.allclose(found[1:], frequencies[1:], rtol=1e-3)
+    assert bool(found[0] == frequencies[0]) is told
+
+
 def test_coordinates_without_partner_are_no_rotation():
     plain = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
     with pytest.raises(NotARotation, match="6 coordinates of a head turn, and 0 planes"):

@@ -62,6 +62,13 @@ def test_the_paper_preset_keeps_about_five_hundred_checkpoints():
         ({"task": make_task("letter")}, "the letter task has 128 tokens, and the model 136"),
         ({"clip": 0.0}, "clip must be above 0"),
         ({"weight_decay": -1.0}, "weight_decay not below"),
+        ({"penalty": -1.0}, "expected a penalty of 0 or more, got -1.0"),
+        ({"penalty": float("nan")}, "expected a penalty of 0 or more, got nan"),
+        ({"penalty_layers": (0,)}, "expected a penalty with penalty_layers, got none"),
+        ({"penalty": 1.0, "penalty_layers": (2,)}, r"expected penalty_layers among 0 to 1, each once, got \(2,\)"),
+        ({"penalty": 1.0, "penalty_layers": (1, 1)}, r"each once, got \(1, 1\)"),
+        ({"offsets": -1}, "expected offsets of 0 to 32,768 positions, got -1"),
+        ({"offsets": 10**6}, "expected offsets of 0 to 32,768 positions, got 1,000,000"),
     ],
 )
 def test_impossible_runs_are_refused(changes: dict[str, Any], message: str):
@@ -101,3 +108,19 @@ def test_damaged_configurations_are_refused():
 def test_an_unknown_preset_is_refused_with_those_that_exist():
     with pytest.raises(WhatwhereError, match="expected a preset of smoke, short, paper, got 'fast'"):
         preset("fast", NUMBER)
+
+
+def test_long_inputs_are_refused_with_a_penalty_only():
+    task = make_task("letter", target=300, context=300)
+    with pytest.raises(WhatwhereError, match=r"at most 512 tokens with a penalty, got 601.*Shorten a window"):
+        replace(smoke(task), penalty=0.1)
+    assert smoke(task).penalty == 0
+
+
+def test_configurations_written_before_a_field_existed_still_load_and_keep_their_name():
+    content = smoke(NUMBER).to_dict()
+    assert not {"penalty", "penalty_layers", "offsets"} & set(content)
+    assert TrainingConfig.from_dict(content) == smoke(NUMBER)
+    used = replace(smoke(NUMBER), penalty=0.5, penalty_layers=(1,), offsets=3)
+    assert TrainingConfig.from_dict(used.to_dict()) == used
+    assert used.decisive() != smoke(NUMBER).decisive()

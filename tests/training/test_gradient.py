@@ -60,6 +60,17 @@ def test_the_same_is_found_each_time_to_the_last_bit(model: GPTJ):
     assert all(torch.equal(one, other) for one, other in zip(first[1], again[1], strict=True))
 
 
+def test_without_penalty_and_positions_it_is_the_same_to_the_last_bit(model: GPTJ):
+    torch.set_num_threads(1)
+    expected = at_once(model)
+    loss = functional.cross_entropy(model.answer_logits(TOKENS, dropout(0)), TOKENS[:, 0], reduction="sum") / 13
+    found, gradients = loss_and_gradients(model, TOKENS, TOKENS[:, 0], dropout)
+    assert found == loss.item()
+    assert all(map(torch.equal, gradients, torch.autograd.grad(loss, list(model.parameters()))))
+    spread = loss_and_gradients(model, TOKENS, TOKENS[:, 0], dropout, positions=torch.arange(9) * 3)
+    assert spread[0] != expected[0]
+
+
 def test_the_shares_of_several_processes_add_up(model: GPTJ):
     shares = [loss_and_gradients(model, TOKENS, TOKENS[:, 0], dropout, rows) for rows in split(range(13), 3)]
     total = sum(loss for loss, _ in shares), [sum(parts) for parts in zip(*(g for _, g in shares), strict=True)]

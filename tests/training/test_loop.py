@@ -79,6 +79,36 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, config: Training
         assert same_weights(run.load(kept), undisturbed.load(kept))
 
 
+@pytest.mark.slow
+def test_a_run_with_a_penalty_and_random_positions_goes_on_bit_for_bit(tmp_path: Path, config: TrainingConfig):
+    config = replace(config, penalty=0.5, penalty_layers=(1,), offsets=9)
+    undisturbed, run = Run(tmp_path / "undisturbed"), Run(tmp_path / "run")
+    for each in (undisturbed, run):
+        each.create(config)
+    expected = train(undisturbed)
+    with pytest.raises(Interrupted):
+        train(run, stop_at(7))
+    assert same_weights(train(run), expected)
+    plain = Run(tmp_path / "plain")
+    plain.create(replace(config, penalty=0.0, penalty_layers=(), offsets=0))
+    assert not same_weights(train(plain), expected)
+
+
+def test_positions_are_drawn_in_order_anew_at_each_step_from_the_seed(run: Run, config: TrainingConfig):
+    training = loop._Training(run, print)
+    assert training._positions(17) is None
+    drawn = []
+    for seed, step in ((0, 1), (0, 2), (1, 1), (0, 1)):
+        training.config, training.step = replace(config, offsets=5, seed=seed), step
+        positions = training._positions(17)
+        assert positions is not None
+        assert (positions.diff() > 0).all()
+        assert int(positions[0]) >= 0 and int(positions[-1]) < 22
+        drawn.append(positions.tolist())
+    assert drawn[0] == drawn[3]
+    assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
+
+
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
 @pytest.mark.slow
 def test_a_damaged_state_is_noticed_and_the_one_before_it_used(

@@ -2,7 +2,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import make_task
-from whatwhere.training.options import Options, planes
+from whatwhere.training.options import Options, layers, planes
 from whatwhere.training.presets import PRESETS, preset
 
 
@@ -19,6 +19,19 @@ def test_each_option_changes_its_own_field():
     assert config.model.vocab_size == make_task("letter", letters=10).vocab_size
     closed = Options("letter", "smoke", close="2,4-5").config()
     assert closed.model.closed_planes == ((2, 4, 5), (2, 4, 5))
+
+
+def test_a_penalty_its_layers_and_offsets_are_options():
+    options = Options("both", "smoke", penalty=0.5, penalty_layers="0-1", offsets=4, d_mlp=48)
+    config = options.config(letters=7)
+    assert (config.penalty, config.penalty_layers, config.offsets, config.model.d_mlp) == (0.5, (0, 1), 4, 48)
+    assert config.task == make_task("both", letters=7)
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "-1"])
+def test_other_names_of_layers_are_refused(text: str):
+    with pytest.raises(WhatwhereError, match="expected layers from 0, such as 0-3, got"):
+        layers(text)
 
 
 def test_planes_are_named_one_by_one_or_from_to():

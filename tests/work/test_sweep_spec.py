@@ -128,3 +128,14 @@ def test_json_of_another_kind_is_refused(tmp_path: Path, text: str, message: str
 def test_a_specification_that_is_not_there_is_refused(tmp_path: Path):
     with pytest.raises(WhatwhereError, match="expected the specification of the sweep at"):
         read_sweep(tmp_path / "nowhere.toml")
+
+
+def test_the_conditions_of_the_atlas_ship_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    made = read_sweep(Path("atlas"))
+    assert len(made) == len({item.name for item in made}) == 84
+    assert made[0].name == "letter-seed20-generatorpaper"
+    assert {training(item).seed for item in made} == {20, 21, 22}
+    assert list(made[0].measures) == ["dynamics", "mechanism", "geometry", "length"]
+    Path("atlas").write_text('preset = "smoke"\ntask = "letter"\n')  # a file of that name goes before
+    assert [item.name for item in read_sweep(Path("atlas"))] == ["letter"]

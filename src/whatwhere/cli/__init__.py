@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 from rich.markup import escape
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from whatwhere.cli import data, head_tables, report, reproduce, sweep, train
 from whatwhere.cli.console import complain, note
@@ -28,6 +28,17 @@ _ORDER = ("data", "train", *STUDIES, "compare", "share", "reproduce", "report", 
 class _Commands(TyperGroup):
     """The commands that are not studies, and one for each study, made when it is asked for."""
 
+    _listing = False
+    """While all commands are listed: that takes their names and one line each, not their options."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of all commands."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order in which a reader needs them; studies of one's own come last."""
         del ctx
@@ -38,6 +49,8 @@ class _Commands(TyperGroup):
         if cmd_name not in STUDIES:
             return super().get_command(ctx, cmd_name)
         study = study_named(cmd_name)
+        if self._listing:
+            return TyperCommand(study.name, short_help=study.question)
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP)
         epilog = f"Example: [bold]{escape(study.example)}[/bold]" if study.example else None
         alone.command(study.name, epilog=epilog, short_help=study.question)(command_of(study))

@@ -66,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
     where = typer.Option(help="Directory for splits, manifest and shortcuts.", parser=place)
     parameters = [
-        keyword("task", Annotated[str, typer.Argument(help="number or letter.")]),
+        keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
         keyword("out", Annotated[Path | None, where], None),
         *options_of(DataOptions),
         *options_of(TaskOptions),

@@ -13,7 +13,17 @@ from whatwhere.cli.places import place
 if TYPE_CHECKING:
     from whatwhere.studies.language_models.agreement import Agreement
 
-_SCORES = "heads.csv of `whatwhere heads`, the directory that holds it, or a Parquet file."
+_SCORES = (
+    "heads.csv of `whatwhere heads`, the directory that holds it, a Parquet file, or scores that ship: smollm2-135m, "
+    "gemma3-270m."
+)
+_COLUMNS = {
+    "rest_positional": "positional score beyond the first token",
+    "positional": "positional score",
+    "symbolic": "symbolic score",
+    "previous": "attention to the previous token",
+    "induction": "induction",
+}
 _MOST = 12
 """Heads whose labels differ that are listed."""
 
@@ -33,7 +43,8 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Which heads agree in two tables of head scores?"""
-    from whatwhere.store.files import write_bytes
+    from whatwhere.page.writing import FILE, build
+    from whatwhere.store.files import write_bytes, write_text
     from whatwhere.store.tables import write_csv
     from whatwhere.studies.language_models import agreement
     from whatwhere.studies.language_models.shared_scores import read_scores
@@ -43,38 +54,49 @@ def compare(
     tables = [read_scores(path) for path in (first, second)]
     found = agreement.compare(*tables)
     names = [f"{table['model'][0]}, tau {table['tau'][0]:g}" for table in tables]
-    names = [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)]
+    same_text = str(tables[0]["text"][0]) == str(tables[1]["text"][0])
     write_bytes(out / "agreement.csv", write_csv(found.heads))
     with style():
-        save_figure(agreement.draw(found, names), out / "agreement")
+        save_figure(agreement.draw(found, [str(table["model"][0]) for table in tables]), out / "agreement")
+    confusion = found.confusion.rename_axis(None).rename_axis(None, axis=1).to_dict("index")
+    data = {
+        "heading": "Which heads agree?",
+        "names": names,
+        "heads": found.heads.to_dict("records"),
+        "correlations": found.correlations,
+        "confusion": confusion,
+        "left_out": found.left_out,
+    }
+    write_text(out / FILE, build("Which heads agree?", ["agreement"], data))
     if as_json:
-        confusion = found.confusion.rename_axis(None).rename_axis(None, axis=1).to_dict("index")
         correlations = {name: None if value != value else value for name, value in found.correlations.items()}
         shared = {"heads": len(found.heads), "left_out": found.left_out, "same_label": found.share}
         console.print_json({**shared, "correlations": correlations, "confusion": confusion})
         return
-    _print(found, names)
+    _print(found, names, same_text)
     console.note(f"Table and figure: {out}")
+    console.note(f"The page: {out / FILE}")
 
 
-def _print(found: Agreement, names: list[str]) -> None:
-    for name in names:
-        console.out.print(name)
-    console.out.print(f"{len(found.heads)} heads in both, {found.share:.0%} with the same label.\n")
-    numbers = console.table("rank correlation over heads", "", left=("rank correlation over heads",))
-    for name, value in found.correlations.items():
-        numbers.add_row(name, "-" if value != value else f"{value:.2f}")
-    console.out.print(numbers)
-    labels = console.table("label of A \\ of B", *found.confusion.columns, left=("label of A \\ of B",))
+def _print(found: Agreement, names: list[str], same_text: bool) -> None:
+    for letter, name in zip("AB", names, strict=True):
+        console.out.print(f"{letter}: {name}", markup=False)
+    text = "The text is the same." if same_text else "The texts differ."
+    console.out.print(f"{len(found.heads)} heads in both, {found.share:.0%} with the same label. {text}\n")
+    labels = console.table("label in A", *(f" {label} in B" for label in found.confusion.columns), left=("label in A",))
     for label, row in found.confusion.iterrows():
         labels.add_row(str(label), *(str(count) for count in row))
     console.out.print(labels)
+    numbers = console.table("\nrank correlation of", "", left=("\nrank correlation of",))
+    for name, value in found.correlations.items():
+        numbers.add_row(_COLUMNS.get(name, name), "-" if value != value else f"{value:.2f}")
+    console.out.print(numbers)
     others = found.heads.loc[~found.heads["same"]]
     if len(others):
         some = others.head(_MOST).to_dict("records")
-        listed = [f"{row['layer']}.{row['head']} {row['label_a']}/{row['label_b']}" for row in some]
+        listed = [f"{row['layer']}.{row['head']} ({row['label_a']}, {row['label_b']})" for row in some]
         more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
-        console.remark(f"Other labels: {', '.join(listed)}{more}.")
+        console.remark(f"Heads with another label (in A, in B): {', '.join(listed)}{more}.")
     if found.left_out:
         console.remark(f"{found.left_out} heads are in one table only.")
 

@@ -55,7 +55,7 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
     step = typer.Option(help="Which checkpoint of a run.", show_default="the last")
     second = [argument_of(study.settings, study.second)] if study.second else []
     return [
-        keyword("source", Annotated[str, argument]),
+        keyword("source", Annotated[str, argument], ... if study.source is None else study.source),
         *second,
         keyword("step", Annotated[int | None, step], None),
     ]

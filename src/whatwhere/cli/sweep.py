@@ -38,7 +38,9 @@ def register(app: typer.Typer) -> None:
 
 
 def sweep(
-    spec: Annotated[Path, typer.Argument(help="What to run: TOML or JSON; see docs/sweeps.md.")],
+    spec: Annotated[
+        Path, typer.Argument(help="What to run: TOML or JSON (docs/sweeps.md), or atlas, which ships (docs/atlas.md).")
+    ],
     out: Annotated[
         str, typer.Option(help="Where everything goes: a directory, or s3://bucket/prefix.", parser=name_of_place)
     ],

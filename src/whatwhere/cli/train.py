@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
     track = typer.Option(help="tensorboard, or a module like wandb.")
     resume = typer.Option("--resume", help="Go on with the run in --out.")
     parameters = [
-        keyword("task", Annotated[str, typer.Argument(help="number or letter.")]),
+        keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
         keyword("out", Annotated[str, where]),
         *options_of(Options, leave_out=("task",)),
         keyword("track", Annotated[str | None, track], None),

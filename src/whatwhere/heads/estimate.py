@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+_KEPT = 1 << 22
+"""Numbers of a draw that is kept for the next interval over as many clusters: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,21 @@ def resampled_ratio(
     """
     import numpy as np
 
-    clusters = len(sums)
-    times = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
-    total, number = times.astype(np.float64) @ sums, times.astype(np.float64) @ counts
+    draw = _times_drawn if len(sums) * resamples <= _KEPT else _times_drawn.__wrapped__
+    times = draw(len(sums), resamples, seed)
+    total, number = times @ sums, times @ counts
     return np.divide(total, number, out=np.full_like(total, np.nan), where=number > 0)
+
+
+@lru_cache(maxsize=2)  # a study asks for many intervals over the same inputs, and drawing takes most of the time
+def _times_drawn(clusters: int, resamples: int, seed: int) -> Float[np.ndarray, "resamples cluster"]:
+    """How often each cluster occurs in each draw of as many clusters with replacement."""
+    import numpy as np
+
+    drawn = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
+    times = drawn.astype(np.float64)
+    times.flags.writeable = False
+    return times
 
 
 def percentiles(

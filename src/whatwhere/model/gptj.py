@@ -47,6 +47,8 @@ Tokens = np.ndarray | Tensor
 """Token ids ``[batch, seq]``, whole numbers."""
 Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch kept head d_head"]]
 """A change of what the heads of one layer attended to, before it is written to the residual stream."""
+Written = Float[Tensor, "#batch positions head d_head"]
+"""What the heads of one layer write instead, whatever they would attend to: that is not even computed."""
 _CELLS_AT_ONCE = 1 << 20
 """How many activations of one layer prediction holds at a time on each core, about what its cache does."""
 _MODULE = 1 << 14
@@ -87,7 +89,7 @@ class Block(nn.Module):
         key_turn: Float[Tensor, "2 seq plane"],
         dropout: Dropout | None = None,
         last_only: bool = False,
-        edit: Edit | None = None,
+        edit: Edit | Written | None = None,
     ) -> Float[Tensor, "batch kept d_model"]:
         """The residual stream after this layer, at every position or at the last only.
 
@@ -97,23 +99,26 @@ class Block(nn.Module):
             key_turn: the same for keys.
             dropout: where masks come from; None for none.
             last_only: compute the last position alone (the keys and values of all positions are still needed).
-            edit: changes what the heads attended to, before it is written to the stream; None leaves it.
+            edit: changes what the heads attended to, before it is written to the stream, or is what they write instead;
+                None leaves it.
         """
         batch, seq, d = x.shape
         kept = 1 if last_only else seq
         at_queries = x[:, -kept:]
+        if isinstance(edit, Tensor):
+            return self.write(at_queries, edit[:, -kept:])
         attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
         output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
-        if serves(x) and not last_only and edit is None:
+        if serves(x) and not last_only and (edit is None or not torch.is_grad_enabled()):
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
-            constants = (self.heads, self.scale, NORM_EPSILON, self.approximate == "none")
-            masks, product = (attention_mask, output_mask), self.product if torch.is_grad_enabled() else torch.float32
-            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product)
+            learns = torch.is_grad_enabled()
+            constants = (self.heads, self.scale, NORM_EPSILON, self.approximate == "none", learns)
+            masks, product = (attention_mask, output_mask), self.product if learns else torch.float32
+            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product, edit)
             assert isinstance(fused, Tensor)
             return fused
 
-        w_query, w_key_value, w_mlp = self.w_in.split((d, 2 * d, self.sizes[-1]))
-        w_attended, w_hidden = self.w_out.split((d, self.sizes[-1]), 1)
+        w_query, w_key_value, _ = self.w_in.split((d, 2 * d, self.sizes[-1]))
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
         queries = self.split_heads(functional.linear(y_at_queries, w_query))  # [batch, head, kept, d_head]
@@ -128,10 +133,28 @@ class Block(nn.Module):
             weights = (scores if last_only else scores + causal_mask(seq, x)).softmax(-1)
             attended = weights * attention_mask @ values
         attended = attended.transpose(1, 2)  # [batch, kept, head, d_head]
-        attended = (attended if edit is None else edit(attended)).flatten(2)  # [batch, kept, d_model]
-        hidden = functional.gelu(functional.linear(y_at_queries, w_mlp, self.b_mlp), approximate=self.approximate)
-        output = functional.linear(attended, w_attended, self.b_out) + functional.linear(hidden, w_hidden)
-        return at_queries + (output if output_mask is None else output * output_mask)
+        return self.write(at_queries, attended if edit is None else edit(attended), output_mask, y_at_queries)
+
+    def write(
+        self,
+        x: Float[Tensor, "batch kept d_model"],
+        attended: Float[Tensor, "#batch kept head d_head"],
+        output_mask: Tensor | None = None,
+        normed: Float[Tensor, "batch kept d_model"] | None = None,
+    ) -> Float[Tensor, "batch kept d_model"]:
+        """The residual stream after this layer, at some positions, if its heads attended to this there.
+
+        Args:
+            x: the residual stream before it.
+            attended: what the heads attended to.
+            output_mask: of dropout; None drops nothing.
+            normed: x behind the norm, where it is known.
+        """
+        w_mlp, (w_attended, w_hidden) = self.w_in[-self.sizes[-1] :], self.w_out.split((x.shape[-1], self.sizes[-1]), 1)
+        y = self.norm(x) if normed is None else normed
+        hidden = functional.gelu(functional.linear(y, w_mlp, self.b_mlp), approximate=self.approximate)
+        output = functional.linear(attended.flatten(2), w_attended, self.b_out) + functional.linear(hidden, w_hidden)
+        return x + (output if output_mask is None else output * output_mask)
 
 
 def turn(x: Float[Tensor, "*any seq d_head"], by: Float[Tensor, "2 seq plane"]) -> Float[Tensor, "*any seq d_head"]:
@@ -199,9 +222,14 @@ class GPTJ(nn.Module):
             self._turns = torch.stack([angles.cos(), angles.sin()]).to(device, torch.float32)
         return self._turns[:, :seq]
 
-    def turns_of(self, layer: int, seq: int) -> tuple[Float[Tensor, "2 seq plane"], Float[Tensor, "2 seq plane"]]:
-        """By what the queries and the keys of a layer turn; closed planes are 0 for queries, and NoPE turns by 0."""
-        keys = self.turns(seq)
+    def turns_of(
+        self, layer: int, seq: int, positions: Int[Tensor, "seq"] | None = None
+    ) -> tuple[Float[Tensor, "2 seq plane"], Float[Tensor, "2 seq plane"]]:
+        """By what the queries and the keys of a layer turn; closed planes are 0 for queries, and NoPE turns by 0.
+
+        Tokens stand at 0, 1, 2, .. unless ``positions`` says otherwise.
+        """
+        keys = self.turns(seq) if positions is None else self.turns(int(positions.max()) + 1)[:, positions]
         if self._unrotated(layer):
             keys = torch.stack([torch.ones_like(keys[0]), torch.zeros_like(keys[1])])
         return keys * self.gates[layer], keys
@@ -225,6 +253,10 @@ class GPTJ(nn.Module):
     ) -> Float[Tensor, "batch vocab"]:
         """The logits at the last position: all that training and prediction need (paper, last-token prediction)."""
         *_, x = self.residuals(tokens, dropout, last_only=True)
+        return self.read_out(x)
+
+    def read_out(self, x: Float[Tensor, "batch kept d_model"]) -> Float[Tensor, "batch vocab"]:
+        """The logits at the last position, from the residual stream after the last layer."""
         return self.head(self.norm(x[:, -1]))
 
     def residuals(
@@ -232,7 +264,8 @@ class GPTJ(nn.Module):
         tokens: Int[Tensor, "batch seq"],
         dropout: Dropout | None = None,
         last_only: bool = False,
-        edits: Mapping[int, Edit] | None = None,
+        edits: Mapping[int, Edit | Written] | None = None,
+        positions: Int[Tensor, "seq"] | None = None,
     ) -> Iterator[Float[Tensor, "batch kept d_model"]]:
         """The residual stream before the first layer and after each; after the last layer maybe at the end only.
 
@@ -241,6 +274,7 @@ class GPTJ(nn.Module):
             dropout: where masks come from; None for none.
             last_only: leave out what only the other positions of the last layer need.
             edits: per layer, a change of what its heads attended to (ablation, patching).
+            positions: where tokens stand, if not at 0, 1, 2, ..
         """
         x = self.embedding(tokens)  # [batch, seq, d_model]
         if dropout is not None and (mask := dropout.mask(self.config.dropout, x.shape)) is not None:
@@ -248,7 +282,7 @@ class GPTJ(nn.Module):
         yield x
         for layer, block in enumerate(self.layers()):
             end_only = last_only and layer == len(self.blocks) - 1
-            turns = self.turns_of(layer, tokens.shape[1])
+            turns = self.turns_of(layer, tokens.shape[1], positions)
             x = block(x, *turns, dropout, end_only, (edits or {}).get(layer))
             yield x
 

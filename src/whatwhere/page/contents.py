@@ -133,7 +133,8 @@ def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool)
         ended = {one.study.name: one.manifest.record.complete for one in results if one.manifest is not None}
         asked = "run" if place.model else "once" if whole else None
         for study in map(study_named, STUDIES):
-            if study.page is None or (study.subject.part != asked and study.name not in ended) or ended.get(study.name):
+            belongs = asked is not None and study.subject.part == asked
+            if study.page is None or not (belongs or study.name in ended) or ended.get(study.name):
                 continue
             where = f" {place.path}" if place.model else "" if study.subject.argument else f" --out {directory}"
             name = ": ".join(filter(None, (place.label, study.name)))

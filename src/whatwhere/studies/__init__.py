@@ -17,9 +17,15 @@ STUDIES: dict[str, str] = {
     "geometry": "whatwhere.studies.geometry:GEOMETRY",
     "length": "whatwhere.studies.length:LENGTH",
     "cache": "whatwhere.studies.cache:CACHE",
+    "prompt": "whatwhere.studies.prompt:PROMPT",
     "rope": "whatwhere.studies.rope:ROPE",
     "chat": "whatwhere.studies.chat:CHAT",
     "causal": "whatwhere.studies.causal:CAUSAL",
+    "growth": "whatwhere.studies.growth:GROWTH",
+    "atlas": "whatwhere.studies.atlas:ATLAS",
+    "preference": "whatwhere.studies.preference:PREFERENCE",
+    "forecast": "whatwhere.studies.forecast:FORECAST",
+    "hops": "whatwhere.studies.hops:HOPS",
 }
 """Every study, in the order of the paper's argument."""
 

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.interventions import Intervention
-from whatwhere.trace.traceable import run
+from whatwhere.trace.own import OwnModel
 
 TOKENS_AT_ONCE = 1 << 13
 """Tokens run at a time: 100 MB of activations for the paper's model."""
@@ -28,5 +28,6 @@ def answers(
         return model.predict(tokens)
     some = max(1, TOKENS_AT_ONCE // tokens.shape[1])
     parts = [tokens[start : start + some] for start in range(0, len(tokens), some)]
-    each = [run(model, part, interventions=interventions)[:, -1].argmax(-1) for part in parts]
+    own = OwnModel(model)
+    each = [own.run(part, interventions=interventions, last=1)[:, -1].argmax(-1) for part in parts]
     return torch.cat(each).cpu().numpy()

@@ -46,6 +46,21 @@ _TESTS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
+def meets(threshold: str, value: float, what: str) -> bool:
+    """Whether a value meets a threshold such as ``at least 0.9``; an undefined one does not.
+
+    Raises:
+        WhatwhereError: it is no such threshold.
+    """
+    name, _, limit = threshold.rpartition(" ")
+    try:
+        return _TESTS[name](value, float(limit))
+    except (KeyError, ValueError):
+        raise WhatwhereError(
+            f"{what}: expected a threshold such as 'at least 0.9' ({', '.join(_TESTS)}), got {threshold!r}."
+        ) from None
+
+
 @dataclass(frozen=True)
 class Finding:
     """What was measured. The threshold of the claim decides what it means."""
@@ -95,22 +110,11 @@ class Claim:
     """Of its record in ``claims.toml``."""
 
     def __post_init__(self) -> None:
-        self._test()
-
-    def _test(self) -> tuple[Callable[[float, float], bool], float]:
-        name, _, limit = self.threshold.rpartition(" ")
-        try:
-            return _TESTS[name], float(limit)
-        except (KeyError, ValueError):
-            raise WhatwhereError(
-                f"claim {self.id!r}: expected a threshold such as 'at least 0.9' ({', '.join(_TESTS)}), "
-                f"got {self.threshold!r}."
-            ) from None
+        meets(self.threshold, 0.0, f"claim {self.id!r}")
 
     def met(self, value: float) -> bool:
         """Whether a value meets the threshold; an undefined one does not."""
-        test, limit = self._test()
-        return test(value, limit)
+        return meets(self.threshold, value, f"claim {self.id!r}")
 
     def asked(self) -> str:
         """The threshold and how the paper's words were read, for people."""

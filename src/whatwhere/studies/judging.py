@@ -65,7 +65,7 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         told.append(f"It depends on {listed(depends)}{sure}.")
         verdict = "depends"
     elif verdict == "open":
-        told.append(f"The interval of this one seed reaches across {claim.threshold.split()[-1]}.")
+        told.append(f"The interval reaches across {claim.threshold.split()[-1]}.")
     return Judged(claim, verdict, " ".join(told), main.value, main.interval, main.inputs, values, tuple(depends))
 
 

@@ -101,6 +101,8 @@ class Study:
     """Where the paper treats it."""
     subject: Subject
     """What it is asked of."""
+    source: str | None = None
+    """What the command takes if nothing is named; None if something must be."""
     settings: type
     """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``.
 

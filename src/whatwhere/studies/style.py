@@ -22,9 +22,9 @@ NEUTRAL = "#555555"
 PALE = "#d9d9d9"
 HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
 """One to four hops, dark to light; longer chains go on from the first."""
-TASK = {"number": POSITIONAL, "letter": SYMBOLIC}
-LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--"}
-MARK = {"positional": "o", "symbolic": "s", "number": "o", "letter": "s"}
+TASK = {"number": POSITIONAL, "letter": SYMBOLIC, "both": ENTROPY}
+LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--", "both": "-."}
+MARK = {"positional": "o", "symbolic": "s", "number": "o", "letter": "s", "both": "^"}
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -64,6 +64,10 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
         shown = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text.get_text())
         if shown != text.get_text():
             text.set_text(shown)
+    figure.set_dpi(_SETTINGS["savefig.dpi"])  # at fewer dots letters have another width than they are drawn in
+    if (layout := figure.get_layout_engine()) is not None:  # found once for both files: it takes as long as drawing
+        layout.execute(figure)
+        figure.set_layout_engine("none")
     written = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     for file in written:
         metadata = {"CreationDate": None} if file.suffix == ".pdf" else {"Software": None}

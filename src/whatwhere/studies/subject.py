@@ -1,4 +1,4 @@
-"""What a study is asked of: a trained model, a run, any rotary model, or nothing but the theory.
+"""What a study is asked of: a trained model, a run, any rotary model, a sweep, or nothing but the theory.
 
 A subject knows how to open what a user names: it gives the object that is measured, a name for people, fingerprints for
 the manifest, and the directory where results go by default.
@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
+
+SWEEP_TABLE = "sweep.csv"
+"""In the directory of a sweep: one line per item."""
+SHIPPED = "shipped"
+"""The word for the tables of the atlas that come with the package."""
+SHIPPED_ATLAS = Path(__file__).parent / "atlas" / "shipped"
+"""Where these are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +74,7 @@ class _Nothing:
     def open(self, source: Any = None, step: int | None = None) -> Opened:
         """Nothing to open."""
         if source is not None or step is not None:
-            raise WhatwhereError(f"this study is about the theory: expected no model, got {source!r}.")
+            raise WhatwhereError(f"this study needs no model: expected none, got {source!r}.")
         return Opened(None, "theory", {}, Path())
 
 
@@ -76,7 +83,7 @@ class _Trained:
     """A model of ours that was trained on a task."""
 
     argument: str = "model"
-    help: str = "A shipped model (number, letter), a run directory or a checkpoint file."
+    help: str = "A shipped model (number, letter, letter-control), a run directory or a checkpoint file."
     part: Literal["run", "once"] | None = "run"
 
     def open(self, source: Any, step: int | None = None) -> Opened:
@@ -89,7 +96,7 @@ class _Trained:
         name = "model" if isinstance(source, GPTJ) else str(source)
         if not isinstance(model, GPTJ) or model.task is None:
             raise WhatwhereError(
-                f"expected a model that was trained on the number or letter task, got {name}. "
+                f"expected a model that was trained on a task of ours, got {name}. "
                 "Train one with: whatwhere train number --out RUN"
             )
         inputs = {"model": model_fingerprint(model), "task": model.task.to_dict()}
@@ -135,7 +142,36 @@ class _Rotary:
         return Opened(model, name, {"model": weights_fingerprint(model)}, _home(source))
 
 
-NOTHING, TRAINED, RUN, ROTARY = _Nothing(), _Trained(), _OfRun(), _Rotary()
+@dataclass(frozen=True)
+class _OfSweep:
+    """Many runs in one table, or the tables of such runs that ship with the package."""
+
+    argument: str = "sweep"
+    help: str = "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package."
+    part: Literal["run", "once"] | None = None
+
+    def open(self, source: Any, step: int | None = None) -> Opened:
+        """Finds the tables; what is measured is their directory. Other tables, or another item done: other results."""
+        from whatwhere.store.files import read_bytes
+        from whatwhere.store.manifest import NAME, fingerprint
+
+        if step is not None:
+            raise WhatwhereError(f"this study is about whole runs: expected no step, got {step}.")
+        shipped = source is None or str(source) == SHIPPED
+        directory = SHIPPED_ATLAS if source is None or shipped else Path(source)
+        if not shipped and not (directory / SWEEP_TABLE).is_file():
+            raise WhatwhereError(
+                f"expected the directory of a sweep (one with a {SWEEP_TABLE}), or the word {SHIPPED}, got "
+                f"{directory}. Make one with: whatwhere sweep atlas --out {directory}"
+            )
+        made_from = sorted(path for where in ("*.csv", f"items/*/{NAME}", f"items/*/*/{NAME}")
+                           for path in directory.glob(where))  # fmt: skip
+        contents = [read_bytes(path, "a file of the sweep").decode(errors="replace") for path in made_from]
+        home = Path("analysis-shipped") if shipped else directory
+        return Opened(directory, SHIPPED if shipped else str(source), {"sweep": fingerprint(contents)}, home)
+
+
+NOTHING, TRAINED, RUN, ROTARY, SWEEP = _Nothing(), _Trained(), _OfRun(), _Rotary(), _OfSweep()
 
 
 def _home(source: Any) -> Path:

@@ -1,4 +1,4 @@
-"""What must be solved: the number and the letter task, with oracles, balanced data and a check for shortcuts."""
+"""What must be solved: the number, the letter and the both task, with oracles, balanced data, a check for shortcuts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import fields
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.both import BothTask
 from whatwhere.tasks.letter import LetterTask
 from whatwhere.tasks.number import NumberTask
 from whatwhere.tasks.task import Task
 
-__all__ = ["TASKS", "LetterTask", "NumberTask", "Task", "make_task", "task_from_dict"]
+__all__ = ["TASKS", "BothTask", "LetterTask", "NumberTask", "Task", "make_task", "task_from_dict"]
 
-TASKS: dict[str, type[NumberTask] | type[LetterTask]] = {kind.name: kind for kind in (NumberTask, LetterTask)}
+AnyTask = NumberTask | LetterTask | BothTask
+TASKS: dict[str, type[AnyTask]] = {kind.name: kind for kind in (NumberTask, LetterTask, BothTask)}
 
 
-def make_task(name: str, **parameters: Any) -> NumberTask | LetterTask:
-    """The task of a name (``number`` or ``letter``) with some parameters other than the paper's.
+def make_task(name: str, **parameters: Any) -> AnyTask:
+    """The task of a name (``number``, ``letter`` or ``both``) with some parameters other than the paper's.
 
     Raises:
         WhatwhereError: there is no such task or parameter, a parameter is of another kind, or they cannot go together.
@@ -33,7 +35,7 @@ def make_task(name: str, **parameters: Any) -> NumberTask | LetterTask:
     return TASKS[name](**parameters)
 
 
-def task_from_dict(description: object) -> NumberTask | LetterTask:
+def task_from_dict(description: object) -> AnyTask:
     """The task that :meth:`Task.to_dict` described.
 
     Raises:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.both_vocabulary import BothVocabulary
 from whatwhere.tasks.vocabulary import LetterVocabulary, Marks, NumberVocabulary, Sequences, Vocabulary
 
 
@@ -49,7 +50,7 @@ def index_doubling(tokens: Sequences, vocabulary: NumberVocabulary) -> Sequences
     return np.where((there >= 0) & vocabulary.points(goal) & fits, vocabulary.integer(total), tokens)
 
 
-def retrieval(tokens: Sequences, vocabulary: LetterVocabulary, *, strict: bool = False) -> Sequences:
+def retrieval(tokens: Sequences, vocabulary: LetterVocabulary | BothVocabulary, *, strict: bool = False) -> Sequences:
     """Retrieval: a letter-letter pair becomes the token whose left letter is its right one; all else stays.
 
     Raises:

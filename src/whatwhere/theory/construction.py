@@ -32,8 +32,8 @@ TIE = 1e-12
 cosines differ by 1.8e-9); much smaller would split exact ties by rounding."""
 DECODING_TIE = 1e-9
 """An output that does not win by more than this has not been decoded."""
-CHUNK = 256
-"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (5 MB at the paper's size) should stay near the processor."""
+CHUNK = 64
+"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (1.2 MB at the paper's size) should stay near the core."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +120,7 @@ class Construction(Traceable):
         ids = self._ids(tokens)
         layer = self._read(ids, torch.arange(ids.shape[1]))
         weights = layer.attention() if attention == "softmax" else hard_attention(layer)
-        return self.direct[ids] + weights[:, 0] @ self.copied[ids]
+        return torch.baddbmm(self.direct[ids], weights[:, 0], self.copied[ids])
 
     def apply(self, tokens: Tokens, times: int = 1, attention: Attention = "softmax") -> Int[np.ndarray, "batch seq"]:
         """Tokens in, tokens out, ``times`` times over: the likeliest output at every position is the next input."""

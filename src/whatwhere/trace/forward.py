@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -40,6 +40,8 @@ class Inputs:
     ids: Int[Tensor, "batch seq"]
     real: Bool[Tensor, "batch seq"]
     """False at padding."""
+    last: int = 0
+    """How many positions at the end are to get logits; 0 for all. With a large vocabulary they are most of the work."""
 
     @classmethod
     def whole(cls, ids: Int[Tensor, "batch seq"]) -> Inputs:
@@ -116,7 +118,10 @@ class Traceable(ABC):
 
     @abstractmethod
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
-        """Runs the model and calls ``visit`` at each of the given layers, in order; returns the logits."""
+        """Runs the model and calls ``visit`` at each of the given layers, in order; returns the logits.
+
+        Of at least the last positions that the inputs ask for.
+        """
 
     def stream(
         self,
@@ -172,18 +177,23 @@ class Traceable(ABC):
         return Trace(tuple(kept))
 
     def run(
-        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
+        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = (), last: int = 0
     ) -> Float[Tensor, "batch seq vocab"]:
         """The logits of the next token at every position, with something changed.
+
+        Args:
+            tokens: as of :meth:`stream`.
+            interventions: what to change.
+            last: logits of so many positions at the end alone; 0 for all.
 
         Raises:
             WhatwhereError: a layer or head does not exist, or the attention of a layer to change cannot be read.
         """
-        given = self.inputs(tokens)
+        given = replace(self.inputs(tokens), last=last)
         changes = Changes(self, given, interventions)
         logits = self._pass(given, changes.edit, changes.layers)
         assert logits is not None, "nothing ends a run early"
-        return logits
+        return logits[:, -last:]  # all of them if it is 0
 
     def record(self, inputs: Inputs, layers: Collection[int]) -> dict[int, Output]:
         """What the heads of some layers write when nothing is changed."""

@@ -6,6 +6,10 @@ import glob
 import hashlib
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +88,8 @@ def _read(path: Path) -> tuple[Any, Any]:
     try:
         weights = sum(int(tensor.n_elements) for tensor in file.tensors)
         memory.require(int(weights * 4 * ROOM), f"{path}, {weights:,} weights in float32,")
-        model = load_weights(str(path), place, gguf_file=path.name)
+        with _bar_on_terminals_only():
+            model = load_weights(str(path), place, gguf_file=path.name)
         tokenizer = AutoTokenizer.from_pretrained(place, gguf_file=path.name, trust_remote_code=False)
         first = file.fields.get("tokenizer.ggml.add_bos_token")
         return model, with_first_token(tokenizer) if first is not None and first.contents() else tokenizer
@@ -92,6 +97,18 @@ def _read(path: Path) -> tuple[Any, Any]:
         raise
     except Exception as error:  # which error a damaged file gives depends on the damage
         raise WhatwhereError(f"{path} cannot be read as a GGUF model: {str(error).strip() or error!r}.") from error
+
+
+@contextmanager
+def _bar_on_terminals_only() -> Iterator[None]:
+    """Transformers draws the bar of a conversion wherever it runs; in a log that is a hundred copies of it."""
+    reading: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    own = reading.tqdm
+    reading.tqdm = partial(own, disable=None)  # None: shown on a terminal alone
+    try:
+        yield
+    finally:
+        reading.tqdm = own
 
 
 def read_header(path: Path) -> Any:

@@ -36,14 +36,14 @@ class OwnModel(Traceable):
         self.depth, self.heads = model.config.layers, model.config.heads
 
     def run(
-        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = ()
+        self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = (), last: int = 0
     ) -> Float[Tensor, "batch seq vocab"]:
         """See :class:`Traceable`."""
         if not interventions or not all(self._fits_tables(change) for change in interventions):
-            return super().run(tokens, interventions=interventions)
+            return super().run(tokens, interventions=interventions, last=last)
         for change in interventions:
             change.check(self.depth, self.heads)
-        return OwnModel(self.model, interventions).run(tokens)
+        return OwnModel(self.model, interventions).run(tokens, last=last)
 
     def _fits_tables(self, change: Intervention) -> bool:
         """Coordinates that never turn are in no table, and heads share theirs."""
@@ -77,7 +77,8 @@ class OwnModel(Traceable):
         x = self.model.embedding(inputs.ids)  # [batch, seq, d_model]
         for index, block in enumerate(self.model.layers()):
             edit = visit(self._call(index, block, x)) if index in layers else None
-            x = block(x, *self._turns(index, seq), edit=edit)
+            last_only = inputs.last == 1 and index == self.depth - 1
+            x = block(x, *self._turns(index, seq), last_only=last_only, edit=edit)
         return self.model.head(self.model.norm(x))
 
     def _call(self, index: int, block: Block, x: Float[Tensor, "batch seq d_model"]) -> AttentionCall:

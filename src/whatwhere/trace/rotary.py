@@ -5,6 +5,7 @@ Padded batches carry their own visible keys, and negative query positions count 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,7 @@ class RotaryModel(Traceable):
         """What was found of each layer in the last pass, besides its trace."""
         check_family(self.name, model.config)
         self._planes: dict[Any, Planes] = {}
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
     def errors(self) -> dict[int, float]:
@@ -128,7 +130,8 @@ class RotaryModel(Traceable):
         try:
             with torch.no_grad(), watch() if layers else nullcontext():
                 padding = None if bool(inputs.real.all()) else inputs.real.long()
-                found = self.model(input_ids=inputs.ids, attention_mask=padding, use_cache=False)
+                some = {"logits_to_keep": inputs.last} if inputs.last and self._keeps else {}
+                found = self.model(input_ids=inputs.ids, attention_mask=padding, use_cache=False, **some)
         finally:
             self.model.train(training)
         if getattr(found, "logits", None) is None:

@@ -9,6 +9,9 @@ plane, and the same as the model turned them (r):
 - the angle of plane k at position p follows from u and r, and grows by the plane's frequency per position;
 - r must then be rebuilt by u, the frequencies and the factor, at every position. What is not, is refused.
 
+A plane in which all keys are 0 shows nothing: Gemma 3 switches off some fast planes with zeros in its norms of queries
+and keys. It is put where the layout of the others has its place, so that frequency IDs stay what they are.
+
 A trace always has its planes half a head apart: coordinates are put into that order, which changes no logit.
 """
 
@@ -19,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.model.rope import Rotation, interleaved_to_half
@@ -81,8 +84,35 @@ def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row 
             second.append(j)
     if 2 * len(first) != len(turning):
         raise NotARotation(f"{len(turning)} coordinates of a head turn, and {len(first)} planes were found among them")
+    pairs = _with_silent(list(zip(first, second, strict=True)), ((u == 0) & (v == 0)).all(0).tolist())
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     rest = [i for i in range(width) if i not in {*first, *second}]
     return Planes(torch.tensor(first + second + rest, dtype=torch.long), len(first))
+
+
+def _with_silent(pairs: list[tuple[int, int]], silent: list[bool]) -> list[tuple[int, int]]:
+    """Planes in half-split or interleaved layout, and those of the layout whose coordinates are both silent.
+
+    Half-split planes that lie k coordinates apart are k in number. Interleaved ones go on to both sides as long as
+    there is silence. In any other layout a silent plane cannot be placed, and stays out.
+    """
+    apart = {j - i for i, j in pairs}
+    if len(apart) != 1 or min(apart) < 1 or not any(silent):
+        return pairs
+    (gap,), seen, width = apart, dict(pairs), len(silent)
+    lowest, highest = min(seen), max(seen)
+
+    def placed(i: int) -> bool:
+        return i in seen or (0 <= i < width - gap and silent[i] and silent[i + gap])
+
+    if gap > 1:
+        runs = [range(start, start + gap) for start in range(max(0, highest - gap + 1), lowest + 1)]
+    else:
+        start = next(i for i in range(lowest, -3, -2) if not placed(i - 2))
+        end = next(i for i in range(highest, width + 2, 2) if not placed(i + 2))
+        runs = [range(start, end + 1, 2)]
+    whole = next((run for run in runs if all(map(placed, run))), None)
+    return pairs if whole is None else [(i, i + gap) for i in whole]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +158,7 @@ def measure(
     factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum()) if planes else 1.0
     if abs(factor - 1) < tolerance:
         factor = 1.0
-    rotation = Rotation(_declared(found, declared, seq, tolerance))
+    rotation = Rotation(_declared(found, (length > 0).any(0).cpu(), declared, seq, tolerance))
     error = _misfit(plain, turned, rotation, factor)
     if not error <= tolerance:
         raise NotARotation(
@@ -138,13 +168,27 @@ def measure(
     return Measured(rotation, factor, error)
 
 
-def _declared(found: Tensor, declared: Iterable[Tensor], seq: int, tolerance: float) -> Float[Tensor, "plane"]:
-    """The declared table nearest to the measured frequencies, if it gives the same angles; else these."""
+def _declared(
+    found: Float[Tensor, "plane"], shown: Bool[Tensor, "plane"], declared: Iterable[Tensor], seq: int, tolerance: float
+) -> Float[Tensor, "plane"]:
+    """The declared table nearest to the measured frequencies, if it gives the same angles; else these.
+
+    A plane that no vector shows has the frequency of the table, or one between those of its neighbours. It counts for
+    nothing but its ID.
+    """
     tables = [table.detach().to("cpu", torch.float64) for table in declared if table.shape == found.shape]
-    best = min(tables, key=lambda table: float((table - found).abs().max()), default=None) if len(found) else None
-    if best is not None and float((best - found).abs().max()) * (seq - 1) <= ANGLES * tolerance:
+
+    def off(table: Tensor) -> float:
+        return float((table - found)[shown].abs().max())
+
+    best = min(tables, key=off, default=None) if bool(shown.any()) else None
+    if best is not None and off(best) * (seq - 1) <= ANGLES * tolerance:
         return best
-    return found
+    if bool(shown.all()) or not bool((found[shown] > 0).all()) or not bool(shown.any()):
+        return found
+    place = np.arange(len(found))
+    between = np.exp(np.interp(place, place[shown.numpy()], np.log(found[shown].numpy())))
+    return torch.where(shown, found, torch.from_numpy(between))
 
 
 def _misfit(plain: Tensor, turned: Tensor, rotation: Rotation, factor: float) -> float:

@@ -13,7 +13,12 @@ from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.model.shape import ModelConfig
 from whatwhere.store.documents import parse
 from whatwhere.tasks import task_from_dict
-from whatwhere.tasks.task import Task
+from whatwhere.tasks.task import LONGEST, Task
+
+LONGEST_PENALISED = 512
+"""Tokens of the longest inputs whose heads can be scored in training."""
+_LATER = ("penalty", "penalty_layers", "offsets")
+"""Fields that runs of earlier versions do not have; their defaults are empty."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,12 @@ class TrainingConfig:
     """Of the large matrix products; bfloat16 is faster where the device has instructions for it."""
     threads: int = 2
     """CPU threads; part of the configuration, because they order the sums."""
+    penalty: float = 0.0
+    """Weight of the centred positional score in the loss (:mod:`whatwhere.training.penalty`)."""
+    penalty_layers: tuple[int, ...] = ()
+    """The layers whose score it is, from 0; none named: all."""
+    offsets: int = 0
+    """How many positions each step leaves out at random between tokens; 0 leaves tokens at 0, 1, 2, .."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "spacing", "validation", "threads", "dataset_size"):
@@ -91,6 +102,25 @@ class TrainingConfig:
             raise WhatwhereError(
                 f"clip must be above 0 and weight_decay not below, and they are {self.clip} and {self.weight_decay}."
             )
+        self._check_penalty()
+        if not 0 <= self.offsets <= LONGEST:
+            raise WhatwhereError(f"expected offsets of 0 to {LONGEST:,} positions, got {self.offsets:,}.")
+
+    def _check_penalty(self) -> None:
+        if not 0 <= self.penalty < math.inf:
+            raise WhatwhereError(f"expected a penalty of 0 or more, got {self.penalty}.")
+        if self.penalty_layers and not self.penalty:
+            raise WhatwhereError("expected a penalty with penalty_layers, got none; give it a weight above 0.")
+        wrong = [layer for layer in self.penalty_layers if not 0 <= layer < self.model.layers]
+        if wrong or len(set(self.penalty_layers)) < len(self.penalty_layers):
+            raise WhatwhereError(
+                f"expected penalty_layers among 0 to {self.model.layers - 1}, each once, got {self.penalty_layers}."
+            )
+        if self.penalty and self.task.length > LONGEST_PENALISED:
+            raise WhatwhereError(
+                f"expected inputs of at most {LONGEST_PENALISED} tokens with a penalty, got {self.task.length}: the "
+                "swaps of a query are a square of them. Shorten a window."
+            )
 
     @property
     def memory(self) -> int:
@@ -99,8 +129,9 @@ class TrainingConfig:
         return 40 * self.model.parameters + sequence * (self.dataset_size + 8 * self.batch)
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``config.json`` keeps it."""
-        return asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
+        """As ``config.json`` keeps it; later fields only where they are used, so that earlier runs keep their name."""
+        content = asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
+        return {name: value for name, value in content.items() if name not in _LATER or value}
 
     def decisive(self) -> dict[str, Any]:
         """Without what is the machine's: device, precision and threads may differ where a run goes on."""

@@ -12,6 +12,7 @@ from torch.nn import functional
 from whatwhere.machine.threads import parallel_map, split
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
+from whatwhere.training.penalty import Penalty
 
 MICRO_BATCH = 64
 """Sequences that pass through the model together on a core: more would not be faster, and take memory."""
@@ -24,6 +25,8 @@ def loss_and_gradients(
     dropout: Callable[[int], Dropout],
     rows: range | None = None,
     autocast: bool = False,
+    positions: Int[Tensor, "seq"] | None = None,
+    penalty: Penalty | None = None,
 ) -> tuple[float, list[Tensor]]:
     """The mean cross entropy of the answers and its gradient, as far as some rows of the batch make them.
 
@@ -34,6 +37,8 @@ def loss_and_gradients(
         dropout: the masks of the sequences from the given row on.
         rows: those whose share of the mean is wanted; all by default.
         autocast: whether torch chooses where to compute in bfloat16.
+        positions: where tokens stand, if not at 0, 1, 2, ..
+        penalty: what the heads add to the loss, if anything.
     """
     rows = range(len(tokens)) if rows is None else rows
     parameters, device = list(model.parameters()), tokens.device.type
@@ -44,8 +49,11 @@ def loss_and_gradients(
         for first in range(share.start, max(share.stop, share.start + 1), together):  # without sequences: zeros
             some = slice(first, min(first + together, share.stop))
             with torch.autocast(device, torch.bfloat16, enabled=autocast):
-                logits = model.answer_logits(tokens[some], dropout(first))
+                *streams, x = model.residuals(tokens[some], dropout(first), last_only=True, positions=positions)
+                logits = model.read_out(x)
             loss = functional.cross_entropy(logits.float(), answers[some], reduction="sum") / len(tokens)
+            if penalty is not None:
+                loss = loss + penalty.loss(model, streams, len(tokens), first, positions)
             found = [_sum([*found, (loss.item(), list(torch.autograd.grad(loss, parameters)))])]
         return found[0]
 

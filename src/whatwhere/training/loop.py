@@ -32,6 +32,7 @@ from whatwhere.training.evaluate import accuracy_by_hop, mean_accuracy
 from whatwhere.training.gradient import loss_and_gradients
 from whatwhere.training.interrupt import Interrupted, stop_requests
 from whatwhere.training.optimiser import Optimiser
+from whatwhere.training.penalty import Penalty
 from whatwhere.training.run import Run, State
 
 _SAVE_EVERY_SECONDS = 30.0
@@ -117,6 +118,8 @@ class _Training:
             warn(f"Training goes on without compiled kernels, at about half the speed: {kernels().missing}")
         self.autocast = product == torch.bfloat16 and not compiled and config.device != "mps"
         self.optimiser = Optimiser(self.model, config)
+        layers = config.penalty_layers or tuple(range(config.model.layers))
+        self.penalty = Penalty(config.penalty, layers, config.task.target) if config.penalty else None
         self.counters = Counters()
         self.step = 0
         self.rows: list[dict[str, float]] = []
@@ -178,11 +181,25 @@ class _Training:
         def dropout(first_row: int) -> Dropout:
             return Dropout(self.config.seed, self.step, first_row, self.config.device)
 
-        rows = self.processes.rows(len(tokens))
-        loss, gradients = loss_and_gradients(self.model, tokens, answers, dropout, rows, self.autocast)
+        rows, positions = self.processes.rows(len(tokens)), self._positions(tokens.shape[1])
+        loss, gradients = loss_and_gradients(
+            self.model, tokens, answers, dropout, rows, self.autocast, positions, self.penalty
+        )
         self.processes.sum_gradients(gradients)
         self.optimiser.step(gradients, rate)
         return loss
+
+    def _positions(self, seq: int) -> Tensor | None:
+        """Where the tokens of a step stand: in order, at random among more positions than tokens.
+
+        All sequences of a step share them, since the compiled blocks turn all equally. (One offset for a whole sequence
+        would change nothing: rotary attention sees distances only.)
+        """
+        if not self.config.offsets:
+            return None
+        rng = np.random.default_rng([self.config.seed, self.step, *b"offsets"])
+        drawn = rng.choice(seq + self.config.offsets, seq, replace=False)
+        return torch.from_numpy(np.sort(drawn)).to(self.config.device)
 
     def _batch(self, index: int) -> tuple[Tensor, Tensor]:
         """The sequences of a step: each epoch goes through the training set once, in an order given by the seed."""

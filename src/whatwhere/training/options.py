@@ -10,19 +10,19 @@ from whatwhere.errors import WhatwhereError
 if TYPE_CHECKING:
     from whatwhere.training.config import TrainingConfig
 
-MOST_PLANES = 1 << 16
-"""More than any head has; so that a wrong number is refused and not written out."""
+MOST_NUMBERED = 1 << 16
+"""More planes or layers than any model has; so that a wrong number is refused and not written out."""
 _TASK = ("generator", "distractors")
-_MODEL = ("heads", "layers", "d_model", "dropout", "attention_dropout", "activation", "nope_from")
+_MODEL = ("heads", "layers", "d_model", "d_mlp", "dropout", "attention_dropout", "activation", "nope_from")
 _SCHEDULE = ("warmup", "steps")
-_TRAINING = ("batch", "weight_decay", "spacing", "threads")
+_TRAINING = ("batch", "weight_decay", "spacing", "threads", "penalty", "offsets")
 
 
 @dataclass(frozen=True)
 class Options:
     """What decides a run, as people say it; None leaves what the preset has."""
 
-    task: Annotated[str, "number or letter."]
+    task: Annotated[str, "number, letter or both."]
     preset: Annotated[str, "paper (the authors' recipe), short (its picture in minutes), smoke (seconds)."] = "short"
     seed: Annotated[int, "Of data, weights, order and dropout."] = 0
     generator: Annotated[str | None, "Letter data: paper (the authors'), decoy (leak-free), strict."] = None
@@ -37,10 +37,14 @@ class Options:
     heads: Annotated[int | None, "Attention heads per layer."] = None
     layers: Annotated[int | None, "Layers."] = None
     d_model: Annotated[int | None, "Width."] = None
+    d_mlp: Annotated[int | None, "Width of the MLP."] = None
     activation: Annotated[str | None, "gelu (exact) or gelu_tanh."] = None
     rope_base: Annotated[float | None, "Base of the rotary frequencies; 0 switches rotation off."] = None
     nope_from: Annotated[int | None, "The first layer without rotation, and all after it."] = None
     close: Annotated[str | None, "Rotary planes that no head may use, by ID from 1, such as 1-8,20."] = None
+    penalty: Annotated[float | None, "Weight of the positional score in the loss."] = None
+    penalty_layers: Annotated[str | None, "Layers whose score it is, such as 0-3; all by default."] = None
+    offsets: Annotated[int | None, "Positions that each step leaves out at random between tokens."] = None
     spacing: Annotated[int | None, "Steps between two checkpoints."] = None
     device: Annotated[str, "cpu, cuda, mps, or auto for the fastest there is."] = "auto"
     precision: Annotated[str | None, "float32, or bfloat16 for the large products."] = None
@@ -69,6 +73,8 @@ class Options:
         if self.lr is not None:
             schedule = replace(schedule, peak=self.lr)
         rest = self._chosen(_TRAINING)
+        if self.penalty_layers is not None:
+            rest["penalty_layers"] = layers(self.penalty_layers)
         if self.precision is not None:
             rest["precision"] = check_precision(self.precision)
         device = choose_device(self.device)
@@ -84,14 +90,27 @@ def planes(text: str) -> tuple[int, ...]:
     Raises:
         WhatwhereError: it is not such a text.
     """
+    return _numbers(text, 1, "planes by their IDs from 1, such as 1-8,20")
+
+
+def layers(text: str) -> tuple[int, ...]:
+    """The layers that a text such as ``0-3`` names, in order.
+
+    Raises:
+        WhatwhereError: it is not such a text.
+    """
+    return _numbers(text, 0, "layers from 0, such as 0-3")
+
+
+def _numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
     chosen: set[int] = set()
     try:
         for word in text.split(","):
             first, dash, last = word.partition("-")
             ends = int(first), int(last if dash else first)
-            if not 0 < ends[0] <= ends[1] <= MOST_PLANES:
+            if not least <= ends[0] <= ends[1] <= MOST_NUMBERED:
                 raise ValueError(word)
             chosen |= set(range(ends[0], ends[1] + 1))
     except ValueError as error:
-        raise WhatwhereError(f"expected planes by their IDs from 1, such as 1-8,20, got {text!r:.80}.") from error
+        raise WhatwhereError(f"expected {expected}, got {text!r:.80}.") from error
     return tuple(sorted(chosen))

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from whatwhere import studies
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import parse, plain
 from whatwhere.store.files import read_text
@@ -41,6 +42,8 @@ _OPTIONS = tuple(entry.name for entry in fields(Options))
 _PARAMETERS = {entry.name for kind in TASKS.values() for entry in fields(kind)}
 _PARTS = ("models", "grid", "measure")
 Measures = Mapping[str, Mapping[str, Any]] | None
+SHIPPED_SPECS = {"atlas": Path(studies.__file__).parent / "atlas" / "conditions.toml"}
+"""Specifications that come with the package, by name."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,13 @@ class Grid:
 def read_sweep(path: Path) -> list[Item]:
     """The items of a specification, in order.
 
+    Args:
+        path: of the file, or the name of one that ships (``atlas``).
+
     Raises:
         WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
     """
+    path = path if path.exists() else SHIPPED_SPECS.get(str(path), path)
     content = _parse(path)
     measures = _measures(content.get("measure"), path)
     common = {key: value for key, value in content.items() if key not in _PARTS}
@@ -160,7 +167,7 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
         if value == [] or isinstance(value, dict):
             raise WhatwhereError(f"{key} in {path} expected a value or a list of values, got {value!r:.80}.")
     if "task" not in values:
-        raise WhatwhereError(f"{path} lacks the task: number, letter, or ['number', 'letter'].")
+        raise WhatwhereError(f"{path} lacks the task: number, letter, both, or a list such as ['number', 'letter'].")
     axes = {key: value for key, value in values.items() if isinstance(value, list)}
     named = [key for key in values if key != "task" and key in varied | axes.keys()]
     grid = Grid({"threads": 1} | {key: value for key, value in values.items() if key not in axes}, axes)

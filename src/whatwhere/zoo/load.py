@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 SHIPPED_AT = Path(__file__).parent
 """A directory for each shipped model: the model, how it was made, its learning curves and its scores along training."""
-SHIPPED = ("number", "letter")
+SHIPPED = ("number", "letter", "letter-control")
+"""The authors' recipe on both tasks, and on leak-free letter data."""
 
 
 def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
     """Loads a model.
 
     Args:
-        source: ``"number"`` or ``"letter"`` for the models that ship with the package, a run directory, a checkpoint
-            file, a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
+        source: ``"number"``, ``"letter"`` or ``"letter-control"`` for the models that ship with the package, a run
+            directory, a checkpoint file, a directory that ``save_pretrained`` wrote, the name of a model on the hub, or
+            a GGUF file.
         step: which checkpoint of a run; the last by default.
 
     Raises:

@@ -19,15 +19,15 @@ static void all(Shape shape, int masked) {
     float *b_mlp = array(inner, 0), *grad_b_mlp = array(inner, 0), *weights = array(cells, 0);
     float *query_turn = array(turns, 0), *key_turn = array(turns, 0);
     float *attention_mask = masked ? array(cells, 0) : NULL, *output_mask = masked ? array(rows * d, 0) : NULL;
-    float *forward = array(3 * seq * d + d + inner, 0), *backward = array(7 * seq * d + 2 * inner + seq, 0);
+    float *forward = array(3 * seq * d + d + 2 * inner + seq, 0), *backward = array(7 * seq * d + 2 * inner + seq, 0);
     void *y = array(rows * d, shape.half), *u = array(rows * (d + inner), shape.half);
     void *z = array(rows * (3 * d + inner), shape.half), *grad_z = array(rows * (3 * d + inner), shape.half);
 
     norm_forward(&shape, x, weight, bias, y, mean, inverse, forward);
-    mix_forward(&shape, z, b_mlp, query_turn, key_turn, attention_mask, u, weights, forward);
+    mix_forward(&shape, masked, z, b_mlp, query_turn, key_turn, attention_mask, u, weights, forward);
     residual_forward(&shape, x, y, bias, output_mask, out, forward);
     residual_backward(&shape, x, output_mask, y, grad_bias, backward);
-    mix_backward(&shape, u, z, b_mlp, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, backward);
+    mix_backward(&shape, u, z, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, backward);
     norm_backward(&shape, y, x, mean, inverse, weight, x, out, grad_weight, grad_bias, backward);
     dropout_mask(1, 2, 5, rows * d, 1000, 1.1f, out);
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dynamics_world import made_up
 
+from whatwhere.heads.estimate import share
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossing, crossings, spread
 from whatwhere.studies.dynamics.tables import Accuracy
@@ -46,11 +47,23 @@ def test_the_ratio_of_steps_has_an_interval_from_the_inputs_of_each_accuracy() -
     assert math.isnan(spread(Training(made_up("number", (300, 10**9)))).value)
 
 
-def test_where_few_checkpoints_are_left_the_trainings_own_evaluations_count() -> None:
-    """As for a shipped model, of which only the last checkpoint is there."""
+def test_evaluations_count_by_their_inputs() -> None:
+    """The third evaluation falls back: of few inputs it is noise, of many it moves the crossing."""
+    shares = np.array([0.2, 0.5, 0.95, 0.5, 1.0, 1.0])
+    few, many = np.array([100.0, 100, 1000, 1, 1000, 1000]), np.array([100.0, 100, 1, 1000, 1000, 1000])
+    assert crossing(STEPS, shares, few) < 200
+    assert crossing(STEPS, shares, many) > 300
+
+
+def test_scored_inputs_and_the_trainings_own_evaluations_are_pooled() -> None:
+    """As for a shipped model, of which few checkpoints are scored."""
     results = made_up("number", (300, 400, 500, 600))
     rows = results.rows("accuracy", Accuracy)
-    own = [replace(row, split="validation") for row in rows]
+    own = [replace(row, split="validation", accuracy=share(0, 100)) for row in rows]
     results.write("accuracy", [*own, *(row for row in rows if row.step == 1000)])
-    assert Training(results).steps.tolist() == list(range(0, 1100, 100))
-    assert round(crossings(Training(results))[4]) == 589
+    run = Training(results)
+    assert run.steps.tolist() == list(range(0, 1100, 100))
+    last = [row.accuracy for row in rows if row.step == 1000]
+    assert run.counts[0].tolist() == [100] * 4
+    assert run.counts[-1].tolist() == [one.n + 100 for one in last]
+    assert run.accuracy[-1].tolist() == pytest.approx([one.value * one.n / (one.n + 100) for one in last])

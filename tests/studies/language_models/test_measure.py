@@ -188,7 +188,10 @@ def test_only_the_chosen_heads_are_scored_as_if_all_were(tiny: RotaryModel, text
     found = heads(tiny, text=(text,), window=14, only="1.3,0.1,0.2")
     assert [(row.layer, row.head) for row in rows(found)] == [(0, 1), (0, 2), (1, 3)]
     for row in rows(found):
-        assert row.positional == every[row.layer, row.head].positional
+        one, other = row.positional, every[row.layer, row.head].positional
+        # Not equal to the last digit: products of fewer heads add up in another order on some processors.
+        assert (one.value, *one.interval) == pytest.approx((other.value, *other.interval), abs=1e-6)
+        assert one.n == other.n
         assert row.induction == pytest.approx(every[row.layer, row.head].induction)
     assert {(row.layer, row.head) for row in found.rows("attention", Look)} == {(0, 1), (0, 2), (1, 3)}
 

@@ -15,7 +15,7 @@ from whatwhere.studies.answering import answers
 from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length import LENGTH
 from whatwhere.studies.length import measure as measuring
-from whatwhere.studies.length.hops import HopStrength
+from whatwhere.studies.length.hop_strength import HopStrength
 from whatwhere.studies.length.tables import LengthSettings
 from whatwhere.studies.length.variations import length_variations
 from whatwhere.studies.measuring import study

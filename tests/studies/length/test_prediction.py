@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from whatwhere.studies.length.hops import measure_hops
+from whatwhere.studies.length.hop_strength import measure_hops
 from whatwhere.studies.length.prediction import further_keys, predict_hops
 from whatwhere.tasks import LetterTask, NumberTask, Task
 

@@ -65,6 +65,12 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("caches")
+def test_a_conversion_leaves_no_bar_in_a_log(tmp_path: Path, llama: Any, capfd: pytest.CaptureFixture[str]):
+    study("rope", write(llama, tmp_path / "model.gguf", permute=True))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("caches")
 def test_a_gguf_file_agrees_and_one_that_was_not_permuted_does_not(
     tmp_path: Path, llama: Any, saved: Callable[[Any, str], str]
 ):

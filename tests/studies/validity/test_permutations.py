@@ -71,6 +71,27 @@ def test_scores_of_the_matrix_are_those_of_the_trace() -> None:
         assert torch.allclose(ours[1], theirs.each_symbolic.flatten(), atol=1e-9)
 
 
+def test_the_chain_is_metropolis_with_the_moved_mass_computed_anew_at_each_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(permutations, "BURN_IN", 0)
+    monkeypatch.setattr(permutations, "SAMPLES", 60)
+    monkeypatch.setattr(permutations, "THINNING", 1)
+    rows, keys, tau, seed = 50, 3, 0.05, 4  # three keys: chains come back to the identity's neighbours all the time
+    mass = torch.rand(rows, keys, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    random = torch.Generator().manual_seed(seed)
+    order = torch.rand(rows, keys, generator=random).argsort(-1)
+    for found in permutations._chain(mass, tau, seed):  # pyright: ignore[reportPrivateUsage]
+        i = torch.randint(keys, (rows,), generator=random)
+        j = (i + torch.randint(1, keys, (rows,), generator=random)) % keys
+        chance = torch.rand(rows, generator=random, dtype=torch.float64)
+        proposed, each = order.clone(), torch.arange(rows)
+        proposed[each, i], proposed[each, j] = order[each, j], order[each, i]
+        accept = chance.log() < (moved_mass(mass, proposed) - moved_mass(mass, order)) / tau
+        order = torch.where(accept[:, None], proposed, order)
+        assert torch.equal(found, order)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tau", [1e-3, 0.1])
 def test_drawn_permutations_agree_with_the_listed_ones(tau: float, monkeypatch: pytest.MonkeyPatch) -> None:

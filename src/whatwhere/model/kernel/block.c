@@ -92,32 +92,20 @@ static inline float normal(float x, float density) {
     return x < 0 ? tail : 1 - tail;
 }
 
-/* m + bias through GELU, in place. */
-static inline void activate(float *restrict m, const float *restrict bias, int64_t n, int64_t exact) {
+/* m + bias through GELU, in place. Its slope there is kept for the gradient, because the parts of both are the same. */
+static inline void activate(float *restrict m, const float *restrict bias, float *restrict slope, int64_t n,
+                            int64_t exact) {
     if (exact)
         for (int64_t c = 0; c < n; c++) {
-            float x = m[c] + bias[c];
-            m[c] = x * normal(x, normal_density(x));
-        }
-    else
-        for (int64_t c = 0; c < n; c++) {
-            float x = m[c] + bias[c];
-            m[c] = x * gelu_gate(x);
-        }
-}
-
-/* The gradient behind GELU times its slope at m + bias, in place. */
-static inline void activate_backward(float *restrict grad, const float *restrict m, const float *restrict bias,
-                                     int64_t n, int64_t exact) {
-    if (exact)
-        for (int64_t c = 0; c < n; c++) {
-            float x = m[c] + bias[c], density = normal_density(x);
-            grad[c] *= normal(x, density) + x * density;
+            float x = m[c] + bias[c], density = normal_density(x), below = normal(x, density);
+            m[c] = x * below;
+            slope[c] = below + x * density;
         }
     else
         for (int64_t c = 0; c < n; c++) {
             float x = m[c] + bias[c], gate = gelu_gate(x);
-            grad[c] *= gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
+            m[c] = x * gate;
+            slope[c] = gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
         }
 }
 
@@ -130,6 +118,45 @@ static inline float dot(const float *restrict a, const float *restrict b, int64_
 
 static inline void add_times(float *restrict to, float by, const float *restrict from, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] += by * from[i];
+}
+
+/* The products of one vector with the first `count` rows of a matrix, `stride` apart, four at a time: a sum of eight
+   vectors waits for itself, four of them do not. */
+static inline void dots(const float *restrict a, const float *restrict rows, int64_t stride, int64_t count, int64_t n,
+                        float *restrict to) {
+    int64_t j = 0;
+    for (; j + 4 <= count; j += 4) {
+        const float *restrict b0 = rows + j * stride, *restrict b1 = b0 + stride;
+        const float *restrict b2 = b1 + stride, *restrict b3 = b2 + stride;
+        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+        for (int64_t i = 0; i < n; i++) {
+            s0 += a[i] * b0[i];
+            s1 += a[i] * b1[i];
+            s2 += a[i] * b2[i];
+            s3 += a[i] * b3[i];
+        }
+        to[j] = s0, to[j + 1] = s1, to[j + 2] = s2, to[j + 3] = s3;
+    }
+    for (; j < count; j++) to[j] = dot(a, rows + j * stride, n);
+}
+
+/* Adds multiples of rows to one vector, in the order of the rows. */
+static inline void add_rows(float *restrict to, const float *restrict by, const float *restrict rows, int64_t stride,
+                            int64_t count, int64_t n) {
+    int64_t j = 0;
+    for (; j + 4 <= count; j += 4) {
+        const float *restrict f0 = rows + j * stride, *restrict f1 = f0 + stride;
+        const float *restrict f2 = f1 + stride, *restrict f3 = f2 + stride;
+        float b0 = by[j], b1 = by[j + 1], b2 = by[j + 2], b3 = by[j + 3];
+        for (int64_t i = 0; i < n; i++) {
+            float sum = to[i] + b0 * f0[i];
+            sum += b1 * f1[i];
+            sum += b2 * f2[i];
+            to[i] = sum + b3 * f3[i];
+        }
+    }
+    for (; j < count; j++) add_times(to, by[j], rows + j * stride, n);
 }
 
 /* ---- LayerNorm ---- */
@@ -209,18 +236,21 @@ static inline void read_position(const Shape *shape, const void *z, int64_t row,
     turn_heads(shape, k, key_turn, t, 1);
 }
 
-/* Scratch: 3 * seq * width + width + inner. A mask of NULL drops nothing. */
-void mix_forward(const Shape *shape, const void *z, const float *bias, const float *query_turn, const float *key_turn,
-                 const float *mask, void *u, float *weights, float *scratch) {
+/* Scratch: 3 * seq * width + width + 2 * inner + seq. A mask of NULL drops nothing. If `keep` is set, the slope of GELU
+   takes the place of m in z, for the gradient. */
+void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, const float *query_turn,
+                 const float *key_turn, const float *mask, void *u, float *weights, float *scratch) {
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads;
     float *q = scratch, *k = q + seq * d, *v = k + seq * d, *attended = v + seq * d, *m = attended + d;
+    float *slope = m + inner, *kept = slope + inner;
     for (int64_t b = 0; b < shape->batch; b++) {
         /* Each row of z is read in one go, because memory is fast in a line and slow in leaps. */
         for (int64_t t = 0; t < seq; t++) {
             int64_t row = b * seq + t;
             read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
             read_row(z, row * (3 * d + inner) + 3 * d, inner, shape->half, m);
-            activate(m, bias, inner, shape->exact);
+            activate(m, bias, slope, inner, shape->exact);
+            if (keep) write_row(z, row * (3 * d + inner) + 3 * d, inner, shape->half, slope);
             write_row(u, row * (d + inner) + d, inner, shape->half, m);
         }
         for (int64_t i = 0; i < seq; i++) {
@@ -228,15 +258,16 @@ void mix_forward(const Shape *shape, const void *z, const float *bias, const flo
             for (int64_t h = 0; h < shape->heads; h++) {
                 int64_t cell = ((b * shape->heads + h) * seq + i) * seq, at = h * d_head;
                 float *restrict w = weights + cell, most = -INFINITY, sum = 0;
+                dots(q + i * d + at, k + at, d, i + 1, d_head, w);
                 for (int64_t j = 0; j <= i; j++) {
-                    w[j] = shape->scale * dot(q + i * d + at, k + j * d + at, d_head);
+                    w[j] *= shape->scale;
                     most = w[j] > most ? w[j] : most;
                 }
 #pragma omp simd reduction(+ : sum)
                 for (int64_t j = 0; j <= i; j++) sum += w[j] = power_of_two(LOG2_E * (w[j] - most));
                 for (int64_t j = 0; j <= i; j++) w[j] /= sum;
-                for (int64_t j = 0; j <= i; j++)
-                    add_times(attended + at, mask ? w[j] * mask[cell + j] : w[j], v + j * d + at, d_head);
+                for (int64_t j = 0; j <= i; j++) kept[j] = mask ? w[j] * mask[cell + j] : w[j];
+                add_rows(attended + at, kept, v + at, d, i + 1, d_head);
                 for (int64_t j = i + 1; j < seq; j++) w[j] = 0;
             }
             write_row(u, (b * seq + i) * (d + inner), d, shape->half, attended);
@@ -245,21 +276,20 @@ void mix_forward(const Shape *shape, const void *z, const float *bias, const flo
 }
 
 /* Scratch: 7 * seq * width + 2 * inner + seq. */
-void mix_backward(const Shape *shape, const void *grad_u, const void *z, const float *bias, const float *query_turn,
-                  const float *key_turn, const float *mask, const float *weights, void *grad_z,
-                  float *restrict grad_bias, float *scratch) {
+void mix_backward(const Shape *shape, const void *grad_u, const void *z, const float *query_turn, const float *key_turn,
+                  const float *mask, const float *weights, void *grad_z, float *restrict grad_bias, float *scratch) {
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads;
     float *q = scratch, *k = q + seq * d, *v = k + seq * d, *g = v + seq * d;
     float *grad_q = g + seq * d, *grad_k = grad_q + seq * d, *grad_v = grad_k + seq * d;
-    float *restrict m = grad_v + seq * d, *restrict grad_m = m + inner, *restrict grad_w = grad_m + inner;
+    float *restrict slope = grad_v + seq * d, *restrict grad_m = slope + inner, *restrict grad_w = grad_m + inner;
     for (int64_t b = 0; b < shape->batch; b++) {
         for (int64_t t = 0; t < seq; t++) {
             int64_t row = b * seq + t, at = row * (3 * d + inner) + 3 * d;
             read_row(grad_u, row * (d + inner), d, shape->half, g + t * d);
             read_row(grad_u, row * (d + inner) + d, inner, shape->half, grad_m);
             read_position(shape, z, row, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
-            read_row(z, at, inner, shape->half, m);
-            activate_backward(grad_m, m, bias, inner, shape->exact);
+            read_row(z, at, inner, shape->half, slope);
+            for (int64_t c = 0; c < inner; c++) grad_m[c] *= slope[c];
             for (int64_t c = 0; c < inner; c++) grad_bias[c] += grad_m[c];
             write_row(grad_z, at, inner, shape->half, grad_m);
         }

@@ -168,8 +168,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     """Says what the functions take; all of them return nothing."""
     pointer, whole, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32
     arguments = {
-        "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer] * 9,
-        "mix_backward": [pointer] * 11, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
+        "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer, whole, *[pointer] * 8],
+        "mix_backward": [pointer] * 10, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
         "dropout_mask": [word, word, whole, whole, word, ctypes.c_float, pointer],
     }  # fmt: skip
     for name, types in arguments.items():

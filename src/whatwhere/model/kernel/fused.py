@@ -9,7 +9,7 @@ torch's, each stretch of the block is one pass over its rows in compiled code (`
 
 The gradient runs the same lines backwards. A rotation is undone by its transpose, which is the turn by minus the angle;
 for queries the tables also carry the gates of the planes, and the transpose carries them too. Turned queries and keys
-are not kept: turning them again is cheaper than fetching them.
+are not kept: turning them again is cheaper than fetching them. The slope of GELU is: it takes the place of m in z.
 
 The large products may be made in bfloat16, which some CPUs do more than twice as fast; then y, z, u and their gradients
 are kept as bfloat16, and all else, the sums of the products included, stays in float32.
@@ -17,6 +17,7 @@ are kept as bfloat16, and all else, the sums of the products included, stays in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ctypes import CDLL, byref
 from typing import Any
 
@@ -53,28 +54,34 @@ class FusedBlock(torch.autograd.Function):
         key_turn: Tensor,
         attention_mask: Tensor | None,
         output_mask: Tensor | None,
-        constants: tuple[int, float, float, bool],
+        constants: tuple[int, float, float, bool, bool],
         product: torch.dtype,
+        edit: Callable[[Tensor], Tensor] | None,
     ) -> Tensor:
         """The residual stream after the block.
 
-        ``constants`` are the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact;
-        ``product`` is the precision of the large products.
+        ``constants`` are the heads, the scale of the logits, the epsilon of the norm, whether GELU is exact and whether
+        a gradient is asked for; ``product`` is the precision of the large products; ``edit`` changes what the heads
+        attended to, where no gradient is asked for.
         """
-        heads, scale, epsilon, exact = constants
+        heads, scale, epsilon, exact, learns = constants
         batch, seq, d = x.shape
         rows, inner, planes = batch * seq, len(b_mlp), query_turn.shape[-1]
         shape = Shape(batch, seq, heads, d, inner, planes, product == torch.bfloat16, exact, scale, epsilon)
         run, about = _library(), byref(shape)
         x, query_turn, key_turn = x.contiguous(), query_turn.contiguous(), key_turn.contiguous()
         into, back = w_in.to(product), w_out.to(product)
-        scratch = torch.empty(3 * seq * d + d + inner)
+        scratch = torch.empty(3 * seq * d + d + 2 * inner + seq)
 
         y, mean, inverse_std = torch.empty(rows, d, dtype=product), torch.empty(rows), torch.empty(rows)
         run.norm_forward(about, *_at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
         z = y @ into.t()  # [rows, 3 d + d_mlp]
         u, weights = torch.empty(rows, d + inner, dtype=product), torch.empty(batch, heads, seq, seq)
-        run.mix_forward(about, *_at(z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch))
+        places = (z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch)
+        run.mix_forward(about, learns, *_at(*places))
+        if edit is not None:
+            attended = u.view(batch, seq, d + inner)[..., :d]
+            attended.copy_(edit(attended.unflatten(-1, (heads, -1)).clone()).flatten(2))
         written, out = u @ back.t(), torch.empty_like(x)  # [rows, d], [batch, seq, d]
         run.residual_forward(about, *_at(x, written, b_out, output_mask, out, scratch))
 
@@ -106,7 +113,7 @@ class FusedBlock(torch.autograd.Function):
         grad_u = grad_written @ back  # [rows, d + d_mlp]
 
         grad_z, grad_b_mlp = torch.empty_like(z), torch.zeros(inner)
-        places = (grad_u, z, b_mlp, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, scratch)
+        places = (grad_u, z, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, scratch)
         run.mix_backward(about, *_at(*places))
         grad_w_in = (grad_z.t() @ y).float()
         grad_y = grad_z @ into  # [rows, d]
@@ -115,7 +122,7 @@ class FusedBlock(torch.autograd.Function):
         places = (grad_y, x, mean, inverse_std, norm_weight, grad, grad_x, grad_norm_weight, grad_norm_bias, scratch)
         run.norm_backward(about, *_at(*places))
         parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_b_out)
-        return (grad_x, *parameters, None, None, None, None, None, None)
+        return (grad_x, *parameters, None, None, None, None, None, None, None)
 
 
 def _library() -> CDLL:

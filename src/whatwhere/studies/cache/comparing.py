@@ -21,6 +21,7 @@ from whatwhere.studies.cache.tables import (
     PromptAnswer,
     WindowLoss,
 )
+from whatwhere.studies.language_models.passages import names_of
 
 if TYPE_CHECKING:
     from whatwhere.trace.rotary import RotaryModel
@@ -81,7 +82,7 @@ def about_row(
     full = [row for row in losses if row.ranking == FULL]
     return About(
         family=model.family,
-        source=", ".join(passage.name for passage in settings.passages),
+        source=names_of(settings.passages),
         begins=begins,
         layers=len(model.attending),
         kv_heads=kv_heads,

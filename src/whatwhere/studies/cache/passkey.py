@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.cache.tables import CacheSettings
 from whatwhere.studies.language_models.token_windows import token_ids
 
 if TYPE_CHECKING:
@@ -38,10 +37,37 @@ class PasskeyPrompt:
     """Tokens of the answer."""
     place: int
     """Position of the first token of the sentence that tells the key."""
+    told: int
+    """Tokens of that sentence."""
+
+
+@runtime_checkable
+class PasskeySettings(Protocol):
+    """Which prompts are made."""
+
+    @property
+    def prompts(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the keys."""
+        ...
+
+    @property
+    def sink(self) -> int:
+        """Tokens at the start before which the sentence never stands."""
+        ...
+
+    @property
+    def recent(self) -> int:
+        """Tokens before the answer after which it never stands."""
+        ...
 
 
 def make_prompts(
-    windows: Sequence[Int[Tensor, "seq"]], tokenizer: PreTrainedTokenizerBase, settings: CacheSettings
+    windows: Sequence[Int[Tensor, "seq"]], tokenizer: PreTrainedTokenizerBase, settings: PasskeySettings
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
@@ -66,5 +92,5 @@ def make_prompts(
         place = int(np.linspace(settings.sink + 1, last, settings.prompts)[number])
         rest = seq - place - len(told) - len(whole)
         ids = [*filler[:place], *told, *filler[place : place + rest], *whole]
-        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place))
+        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(told)))
     return made

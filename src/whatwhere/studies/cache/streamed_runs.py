@@ -67,7 +67,7 @@ def token_losses(
     model: RotaryModel, ids: Int[Tensor, "1 seq"], masks: Sequence[MaskFar], start: int
 ) -> tuple[Float[Tensor, "token"], Int[Tensor, "token"]]:
     """The loss of each token that positions from ``start`` on predict, and the token that is most likely there."""
-    logits = model.run(ids, interventions=masks)[0, start:-1]
+    logits = model.run(ids, interventions=masks, last=ids.shape[1] - start)[0, :-1]
     wanted = ids[0, start + 1 :].to(logits.device)
     losses = [
         torch.nn.functional.cross_entropy(some.float(), right, reduction="none")

@@ -8,6 +8,7 @@ random other heads in the same layers. The table of runs grows change by change,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -106,7 +107,7 @@ def _run(
         else:
             changes = interventions_of(condition[2], members, settings.recent) if condition[2] else []
             tokens = {"input_ids": inputs.ids, "attention_mask": inputs.real}
-            logits = model.run(tokens, interventions=changes)
+            logits = model.run(tokens, interventions=changes, last=probe.last)
         both = zip(*(each.tolist() for each in probe.score(logits, some)), strict=True)
         rows += [Run(*condition, probe.name, some.start + at, *each) for at, each in enumerate(both)]
     return rows
@@ -118,7 +119,8 @@ def _parts(model: RotaryModel, probe: Probe) -> Iterator[tuple[slice, Inputs]]:
     at_once = max(1, TOKENS_AT_ONCE // seq)
     for start in range(0, count, at_once):
         some = slice(start, start + at_once)
-        yield some, model.inputs({"input_ids": probe.ids[some], "attention_mask": probe.real[some]})
+        inputs = model.inputs({"input_ids": probe.ids[some], "attention_mask": probe.real[some]})
+        yield some, replace(inputs, last=probe.last)
 
 
 def _means(model: RotaryModel, probe: Probe) -> Means:

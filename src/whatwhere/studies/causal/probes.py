@@ -53,12 +53,24 @@ class Probe:
     whole: bool
     """Whether an input is right only if all its tokens are."""
 
+    @property
+    def last(self) -> int:
+        """How many positions at the end need logits: from the one before the first token that is asked for."""
+        return self.ids.shape[1] + 1 - int(self.asked.any(0).long().argmax())
+
     def score(
-        self, logits: Float[Tensor, "item seq vocab"], rows: slice
+        self, logits: Float[Tensor, "item position vocab"], rows: slice
     ) -> tuple[Float[Tensor, "item"], Float[Tensor, "item"]]:
-        """The loss of some inputs, in nats per asked token, and the share that is right."""
+        """The loss of some inputs, in nats per asked token, and the share that is right.
+
+        Args:
+            logits: of all positions, or of the last ones that are needed.
+            rows: which inputs.
+        """
         loss, right = [], []
-        for each, ids, asked in zip(logits, *(x[rows].to(logits.device) for x in (self.ids, self.asked)), strict=True):
+        logits = logits[:, -self.last :]
+        ends = (x[rows, -self.last :].to(logits.device) for x in (self.ids, self.asked))
+        for each, ids, asked in zip(logits, *ends, strict=True):
             before, wanted = each[:-1][asked[1:]].float(), ids[1:][asked[1:]]
             loss.append(torch.nn.functional.cross_entropy(before, wanted))
             hit = (before.argmax(-1) == wanted).float()

@@ -24,6 +24,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     blocks += ["\nWhat the model does when nothing is changed", _abilities(abilities)]
     if unable := [row.probe for row in abilities if not row.able]:
         blocks.append(remark(f"Not above chance, so nothing was changed there: {', '.join(unable)}."))
+    blocks += ["\nWhat stands out, in nats per token", *_clear(rows)]
     for change in CHANGES:
         blocks += [f"\n{change.capitalize()}: increase of the loss, nats per token", _effects(rows, change)]
     return [*blocks, _explanation(settings)]
@@ -46,11 +47,34 @@ def _abilities(rows: Sequence[Ability]) -> Table:
     return made
 
 
+def _clear(rows: Sequence[Effect]) -> list[str]:
+    """For each label and change, where its heads cost more (or less) than other heads, surely and for every draw."""
+    lines = []
+    for label, change in dict.fromkeys((row.label, row.change) for row in rows):
+        some = [row for row in rows if (row.label, row.change) == (label, change)]
+        for words, sure in (("worse", _costs_more), ("better", _costs_less)):
+            found = sorted(filter(sure, some), key=lambda row: -abs(row.excess.value))
+            listed = ", ".join(f"{row.probe} ({row.excess.value:+.2f})" for row in found)
+            if listed:
+                lines.append(f"  {change}, {label} heads: {words} than others on {listed}")
+    return lines or ["  nothing: no label differs from other heads in the same layers"]
+
+
+def _costs_more(row: Effect) -> bool:
+    return row.excess.low > 0 and row.beaten == row.draws
+
+
+def _costs_less(row: Effect) -> bool:
+    return row.excess.high < 0 and row.beaten == 0
+
+
 def _effects(rows: Sequence[Effect], change: str) -> Table:
     made = table("", "label", "its heads", "others", "difference", "below", left=("", "label"))
+    before = ""
     for row in sorted((row for row in rows if row.change == change), key=lambda row: row.probe):
         cells = (_change(row.loss), f"{row.control.value:+.2f}", _change(row.excess), f"{row.beaten}/{row.draws}")
-        made.add_row(row.probe, f" {row.label}", *cells)
+        made.add_row("" if row.probe == before else row.probe, f" {row.label}", *cells)
+        before = row.probe
     return made
 
 
@@ -58,10 +82,11 @@ def _explanation(settings: CausalSettings) -> RenderableType:
     by = "scores beyond the first token" if settings.beyond else "the paper's scores"
     return remark(
         f"Labels by {by}, tau {settings.tau:g}, gamma {settings.gamma:g}. others: random heads of other labels in the "
-        "same layers, mean over draws; below: draws that cost less. In brackets: 95 % intervals (bootstrap over "
-        "windows of the texts, or prompts). induction: random tokens that repeat; back: two tokens in a pattern that "
-        f"repeats; name: a name {settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: "
-        f"each query sees the first and the last {settings.recent} keys."
+        "same layers, mean over draws; below: draws that cost less. What stands out: the interval of the difference is "
+        "on one side of 0, and so is every draw. In brackets: 95 % intervals (bootstrap over windows of the texts, or "
+        "prompts). induction: random tokens that repeat; back: two tokens in a pattern that repeats; name: a name "
+        f"{settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: each query sees the "
+        f"first and the last {settings.recent} keys."
     )
 
 

@@ -13,6 +13,7 @@ prose: the sequence is taken from the prompt, the rest is left unread. So it sta
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ _OF_EVERY_PROVIDER = ("base_url", "api_key", "config")
 class _Offline(ModelAPI):
     """Answers the sequence at the end of a prompt with one token."""
 
+    @abstractmethod
     def answer(self, sequence: str) -> str:
         """The answer to one sequence."""
-        raise NotImplementedError
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig

@@ -81,14 +81,16 @@ class Training:
 
     @cached_property
     def _curves(self) -> pd.DataFrame:
-        """Accuracies on the scored inputs, and how many; the training's own, if few checkpoints are left to score.
+        """Accuracies on all held-out inputs of a step, scored ones and the training's own together, and how many.
 
         Rows are steps; columns are (``accuracy`` or ``accuracy_n``, hop).
         """
         frame = self.results["accuracy"]
-        scored, own = (frame.loc[frame["split"] == split, :] for split in ("scored", "validation"))
-        chosen = scored if 2 * len(set(scored["step"])) >= len(set(own["step"])) else own
-        return chosen.pivot(index="step", columns="hop", values=["accuracy", "accuracy_n"])
+        along = frame.loc[frame["split"] != "test", ["step", "hop", "accuracy", "accuracy_n"]]
+        along["accuracy"] *= along["accuracy_n"]  # right answers, which can be added up
+        pooled = along.groupby(["step", "hop"]).sum()
+        pooled["accuracy"] /= pooled["accuracy_n"]
+        return pooled.unstack("hop")  # pyright: ignore[reportReturnType] (of two levels: a frame)
 
     @cached_property
     def steps(self) -> Int[np.ndarray, "step"]:
@@ -108,7 +110,7 @@ class Training:
     @cached_property
     def counts(self) -> Float[np.ndarray, "step hop"]:
         """How many inputs each of these accuracies comes from."""
-        return self._curves["accuracy_n"].to_numpy()
+        return self._curves["accuracy_n"].to_numpy(np.float64)
 
     @property
     def mean(self) -> Float[np.ndarray, "step"]:

@@ -21,14 +21,27 @@ if TYPE_CHECKING:
 _RESAMPLES = 200
 
 
-def crossing(steps: Int[np.ndarray, "step"], accuracy: Float[np.ndarray, "step"], level: float = LEARNED) -> float:
-    """The step at which the isotonic fit of an accuracy reaches a level, linear between steps; NaN if it never does."""
+def crossing(
+    steps: Int[np.ndarray, "step"],
+    accuracy: Float[np.ndarray, "step"],
+    counts: Float[np.ndarray, "step"] | None = None,
+    level: float = LEARNED,
+) -> float:
+    """The step at which the isotonic fit of an accuracy reaches a level, linear between steps; NaN if it never does.
+
+    Args:
+        steps: of the evaluations.
+        accuracy: at each of them; NaN where there is none.
+        counts: inputs of each evaluation, its weight in the fit; equal ones by default.
+        level: to be reached.
+    """
     from scipy.optimize import isotonic_regression
 
     known = ~np.isnan(accuracy)
     if not known.any():
         return math.nan
-    steps, fitted = steps[known], isotonic_regression(accuracy[known]).x
+    weights = None if counts is None else counts[known]
+    steps, fitted = steps[known], isotonic_regression(accuracy[known], weights=weights).x
     if fitted[-1] < level:
         return math.nan
     at = int((fitted >= level).argmax())
@@ -38,7 +51,8 @@ def crossing(steps: Int[np.ndarray, "step"], accuracy: Float[np.ndarray, "step"]
 
 def crossings(run: Training) -> dict[int, float]:
     """The step at which each hop class is learned; NaN for a class that never is."""
-    return {hop: crossing(run.steps, curve) for hop, curve in zip(run.hops, run.accuracy.T, strict=True)}
+    curves = zip(run.hops, run.accuracy.T, run.counts.T, strict=True)
+    return {hop: crossing(run.steps, curve, counts) for hop, curve, counts in curves}
 
 
 def spread(run: Training, seed: int = 0) -> Estimate:
@@ -48,11 +62,11 @@ def spread(run: Training, seed: int = 0) -> Estimate:
     """
     rng = np.random.default_rng(seed)
     counts = run.counts.astype(np.int64)  # [step, hop]
-    drawn = [_ratio(run.steps, rng.binomial(counts, run.accuracy) / counts) for _ in range(_RESAMPLES)]
+    drawn = [_ratio(run, rng.binomial(counts, run.accuracy) / counts) for _ in range(_RESAMPLES)]
     low, high = percentiles(np.array(drawn)[:, None])
-    return Estimate(_ratio(run.steps, run.accuracy), float(low[0]), float(high[0]), int(counts[-1].sum()))
+    return Estimate(_ratio(run, run.accuracy), float(low[0]), float(high[0]), int(np.median(counts.sum(1))))
 
 
-def _ratio(steps: Int[np.ndarray, "step"], shares: Float[np.ndarray, "step hop"]) -> float:
-    found = [crossing(steps, curve) for curve in shares.T]
+def _ratio(run: Training, shares: Float[np.ndarray, "step hop"]) -> float:
+    found = [crossing(run.steps, curve, counts) for curve, counts in zip(shares.T, run.counts.T, strict=True)]
     return max(found) / max(min(found), 1.0) if not any(map(math.isnan, found)) else math.nan

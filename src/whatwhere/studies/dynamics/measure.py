@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -151,10 +152,10 @@ def _score_part(
 ) -> tuple[Int[np.ndarray, "n"], list[HeadScores]]:
     """The answers to some inputs, and the scores at each temperature, from one forward pass."""
     own = OwnModel(model)
-    inputs = own.inputs(tokens)
+    inputs = replace(own.inputs(tokens), last=1)
     places = inputs.places(queries)
     layers: list[LayerTrace] = []
-    logits = own.forward(inputs, lambda call: layers.append(call.read(places)), range(own.depth))  # [n, seq, vocab]
+    logits = own.forward(inputs, lambda call: layers.append(call.read(places)), range(own.depth))  # [n, 1, vocab]
     answers = logits[:, -1].argmax(-1).numpy(force=True)
     return answers, score_weightings(Trace(tuple(layers)), band(settings.taus))
 

@@ -32,11 +32,15 @@
     return move;
   }
 
-  /** Accuracy along training: on the validation split, or on the scored inputs if there was no validation. */
+  /** Accuracy along training, on all held-out inputs of a step: scored ones and the training's own together. */
   function curves(model) {
-    const all = results(model, STUDY, "accuracy") ?? [];
-    const split = all.some((row) => row.split === "validation") ? "validation" : "scored";
-    return d3.sort(all.filter((row) => row.split === split), (row) => row.step, (row) => row.hop);
+    const along = (results(model, STUDY, "accuracy") ?? []).filter((row) => row.split !== "test");
+    const pool = (rows) => {
+      const n = d3.sum(rows, (row) => row.accuracy_n);
+      return { step: rows[0].step, hop: rows[0].hop, accuracy: d3.sum(rows, (row) => row.accuracy * row.accuracy_n) / n, n };
+    };
+    const pooled = d3.flatRollup(along, pool, (row) => row.step, (row) => row.hop).map(([, , row]) => row);
+    return d3.sort(pooled, (row) => row.step, (row) => row.hop);
   }
 
   function accuracy(model) {

@@ -23,6 +23,7 @@ PICTURED = 2
 KEY = {
     "number": "arrows are queries by their integer, squares keys of symbols, triangles keys of integers",
     "letter": "arrows are queries by the letter that they ask for, squares keys by their letter",
+    "both": "arrows are queries by the letter that they ask for, squares keys by their letter",
 }
 """What is what in the planes."""
 

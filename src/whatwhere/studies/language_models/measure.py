@@ -33,6 +33,7 @@ from whatwhere.studies.language_models.layer_facts import (
     stack_layers,
     weightings_of,
 )
+from whatwhere.studies.language_models.passages import checksum_of
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs, choose_heads, inputs_of
 from whatwhere.studies.language_models.shown_attention import shown_attention, shown_tokens
 from whatwhere.studies.language_models.tables import (
@@ -156,7 +157,7 @@ def _layers(
 def _origin(model: Traceable, inputs: ScoredInputs, settings: HeadsSettings, results: Results) -> dict[str, Any]:
     """What was scored on what: the first columns of the table. A place on this machine is left out."""
     name, commit = results.name or model.name, getattr(getattr(model, "config", None), "_commit_hash", None)
-    texts = " ".join(settings.decisive()["text"])
+    texts = checksum_of(settings.decisive()["text"])
     return {
         "model": Path(name).name if Path(name).exists() else name,
         "revision": str(commit or results.inputs.get("model", "")),

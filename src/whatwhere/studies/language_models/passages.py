@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,8 @@ STDIN = "-"
 BYTES_PER_TOKEN = 32
 FINGERPRINT = "sha256:"
 """What begins the name of a text in a manifest: its content decides the results, not where it lies."""
+MANY = 4
+"""Texts beyond so many are counted and not listed."""
 _LONGEST_CHARACTER = 4
 _PART = 1 << 20
 
@@ -35,6 +37,21 @@ class Passage:
     def fingerprint(self) -> str:
         """Its name in a manifest."""
         return FINGERPRINT + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+def checksum_of(fingerprints: Sequence[str]) -> str:
+    """One text by its fingerprint; several by one of them all, so that each row of a table can hold it."""
+    if len(fingerprints) < 2:
+        return " ".join(fingerprints)
+    whole = hashlib.sha256(" ".join(fingerprints).encode()).hexdigest()[:16]
+    return f"{len(fingerprints)} texts {FINGERPRINT}{whole}"
+
+
+def names_of(passages: Sequence[Passage]) -> str:
+    """The names of texts; of many, how many they are."""
+    if len(passages) > MANY:
+        return f"{len(passages)} texts ({passages[0].name} .. {passages[-1].name})"
+    return ", ".join(passage.name for passage in passages)
 
 
 class TextSettings:

@@ -12,6 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models.passages import names_of
 from whatwhere.studies.language_models.tables import (
     TASK_INPUTS,
     TASK_QUERIES,
@@ -106,7 +107,7 @@ def _of_text(model: Traceable, settings: HeadsSettings) -> ScoredInputs:
         ids=cut.ids,
         queries=query_positions(settings.queries or TEXT_QUERIES, seq),
         vocabulary=int(model.config.vocab_size),
-        source=", ".join(passage.name for passage in settings.passages),
+        source=names_of(settings.passages),
         is_text=True,
         begins=cut.begins,
         windows={f"{part[0]}-{part[-1]}": part.tolist() for part in quarters if len(part)},

@@ -31,15 +31,32 @@ docs/language_models.md of whatwhere, with which this table was made: `whatwhere
 """
 
 
+SHIPPED = Path(__file__).with_name("scores")
+"""Scores of two models that come with the package, as CSV; docs/language_models.md says how they were made."""
+
+
+def shipped_scores() -> list[str]:
+    """The names of the models whose scores come with the package."""
+    return sorted(path.stem for path in SHIPPED.glob("*.csv"))
+
+
 def read_scores(path: Path) -> pd.DataFrame:
     """The scores of a model's heads.
 
     Args:
-        path: ``heads.csv``, the directory that holds it, or a Parquet file.
+        path: ``heads.csv``, the directory that holds it, a Parquet file, or the name of a model of
+            :func:`shipped_scores`.
 
     Raises:
         WhatwhereError: there is no such file, it has other columns, or no rows.
     """
+    if not path.exists():
+        if str(path) not in shipped_scores():
+            raise WhatwhereError(
+                f"expected a table of head scores at {path}, got nothing there; make one with: whatwhere heads MODEL, "
+                f"or name one that ships: {', '.join(shipped_scores())}."
+            )
+        path = SHIPPED / f"{path}.csv"
     path = path / "heads.csv" if path.is_dir() else path
     content = read_bytes(path, "a table of head scores")
     if path.suffix == ".parquet":

@@ -16,7 +16,7 @@ from whatwhere.studies.answering import answers
 from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.breaks import break_rows
-from whatwhere.studies.length.hops import HopStrength, chain_rows, hop_rows, measure_hops
+from whatwhere.studies.length.hop_strength import HopStrength, chain_rows, hop_rows, measure_hops
 from whatwhere.studies.length.prediction import predict_hops
 from whatwhere.studies.length.tables import AS_TRAINED, MEASURED, PREDICTED, Accuracy, Chain, Hop, LengthSettings
 from whatwhere.studies.length.variations import length_variations

@@ -18,10 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.length.hops import HopStrength, path_hops
+from whatwhere.studies.length.hop_strength import HopStrength, path_hops
 from whatwhere.studies.length.tables import Cell
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
+from whatwhere.trace.interventions import Intervention
 from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.traceable import traceable
 
@@ -31,9 +32,10 @@ CELLS_AT_ONCE = 1 << 23
 
 @torch.no_grad()
 def predict_hops(
-    model: GPTJ, task: Task, batch: Batch, lengths: Sequence[int], cells: Collection[Cell], seed: int = 0
-) -> dict[int, HopStrength]:
-    """What :func:`~whatwhere.studies.length.hops.measure_hops` would find at each length, if contents stayed.
+    model: GPTJ, task: Task, batch: Batch, lengths: Sequence[int], cells: Collection[Cell], seed: int = 0,
+    interventions: Sequence[Intervention] = (),
+) -> dict[int, HopStrength]:  # fmt: skip
+    """What :func:`~whatwhere.studies.length.hop_strength.measure_hops` would find at each length, if contents stayed.
 
     Args:
         model: what was trained.
@@ -42,6 +44,7 @@ def predict_hops(
         lengths: from the training length on.
         cells: the hops of interest; the others stay undefined.
         seed: of the draw of further keys.
+        interventions: what to change in the model.
 
     Returns:
         Per length the margins and masses; ``right`` is empty, as nothing is answered.
@@ -70,7 +73,9 @@ def predict_hops(
                             place[:, rows[some]] = both[:, :, head, index]
 
     layers = sorted({layer for layer, *_ in cells})
-    traceable(model).stream(batch.tokens, look, layers=layers, queries=range(task.target, trained))
+    traceable(model).stream(
+        batch.tokens, look, layers=layers, queries=range(task.target, trained), interventions=interventions
+    )
     nothing = np.zeros(0, dtype=bool)
     return {length: HopStrength(both[0], both[1], nothing) for length, both in found.items()}
 

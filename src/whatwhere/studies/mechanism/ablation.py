@@ -10,6 +10,7 @@ the same inputs are answered before and after, so only the answers that change c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from scipy.stats import binomtest
 from torch import Tensor
 
 from whatwhere.heads.estimate import share
-from whatwhere.model.gptj import GPTJ, Edit
+from whatwhere.model.gptj import GPTJ, Edit, Written
 from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
 from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, Head, Kind, write_heads
 from whatwhere.studies.study import Progress, no_progress
@@ -80,9 +81,13 @@ class MeanAblation:
     def _last_live(self, ablated: Collection[Head]) -> int:
         return max((layer for layer, head in self.heads if (layer, head) not in ablated), default=-1)
 
-    def edits(self, ablated: Collection[Head]) -> dict[int, Edit]:
-        """By layer, what replaces the ablated heads by their means."""
-        return {layer: partial(self._edit, layer, ablated) for layer in {layer for layer, _ in ablated}}
+    def edits(self, ablated: Collection[Head]) -> dict[int, Edit | Written]:
+        """By layer, what replaces the ablated heads by their means; a layer without another head need not attend."""
+        counts = Counter(layer for layer, _ in ablated)
+        return {
+            layer: self.means[layer][None] if count == self.model.config.heads else partial(self._edit, layer, ablated)
+            for layer, count in counts.items()
+        }
 
     def _edit(self, layer: int, ablated: Collection[Head], written: Tensor) -> Tensor:
         heads, changed = [head for at, head in ablated if at == layer], written.clone()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -28,8 +27,9 @@ from torch import Tensor
 from whatwhere.heads.estimate import Estimate, ratios, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
-from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
-from whatwhere.studies.mechanism.patching import always, solved_pairs
+from whatwhere.studies.mechanism.later_positions import LaterPositions
+from whatwhere.studies.mechanism.observation import AT_ONCE, record
+from whatwhere.studies.mechanism.patching import solved_pairs
 from whatwhere.studies.mechanism.path_tables import Copying, Selectivity
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -89,7 +89,8 @@ def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, positio
     moments = lacks & ~place[0] & ~place[1], lacks & has, has & pointer[0] & pointer[1]
 
     direction = answer_direction(model, states[-1][rows, here], plain.answers, task.answer_ids)
-    ends = [go_on(model, each[-1], len(written)) for each in (states, their_states)]
+    later = LaterPositions(model, states)
+    ends = [later.logits(each[-1], len(written)) for each in (states, their_states)]
     ours, theirs = (torch.as_tensor(batch.answers).long() for batch in both)
     start, end = (logits[rows, theirs] - logits[rows, ours] for logits in ends)
     logit, flow = torch.zeros_like(weights), torch.zeros_like(weights)
@@ -100,7 +101,9 @@ def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, positio
         for head in torch.nonzero(attends[:, layer].any(0)).flatten().tolist():
             new = written[layer].clone()
             new[rows, here, head] += swapped[:, head]
-            logits = go_on(model, states[layer], layer, {layer: partial(always, new)})
+            first = int(here.min())
+            after = later.blocks[layer].write(states[layer][:, first:], new[:, first:])
+            logits = later.logits(after, layer + 1)
             flow[:, layer, head] = (logits[rows, theirs] - logits[rows, ours] - start) / (end - start)
     found = (each.double().numpy(force=True) for each in (logit, flow))
     return Looks(np.stack(moments, -1), attends.numpy(force=True), *found)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whatwhere.model.gptj import GPTJ, Edit
+from whatwhere.model.gptj import GPTJ, Edit, Written
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.trace.traceable import trace
 
@@ -57,7 +57,7 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
 
 @torch.no_grad()
 def record(
-    model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Mapping[int, Edit] | None = None
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Mapping[int, Edit | Written] | None = None
 ) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
     """The residual stream before the first layer and after each, and what each layer's heads write.
 
@@ -69,8 +69,11 @@ def record(
     written: list[Tensor] = []
 
     def keep(layer: int, values: Tensor) -> Tensor:
-        written.append(edits[layer](values) if edits and layer in edits else values)
-        return written[-1]
+        edit = None if edits is None else edits.get(layer)
+        if edit is not None:
+            values = edit.expand_as(values) if isinstance(edit, Tensor) else edit(values)
+        written.append(values)
+        return values
 
     every = {layer: partial(keep, layer) for layer in range(model.config.layers)}
     states = list(model.residuals(model.check_tokens(tokens), edits=every))
@@ -82,7 +85,7 @@ def go_on(
     model: GPTJ,
     state: Float[Tensor, "n seq d_model"],
     start: int,
-    edits: Mapping[int, Edit] | None = None,
+    edits: Mapping[int, Edit | Written] | None = None,
     last: int | None = None,
 ) -> Float[Tensor, "n vocab"]:
     """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.

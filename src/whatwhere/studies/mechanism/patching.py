@@ -15,7 +15,6 @@ The model runs on an input, but at one place it gets what it computed on the oth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import partial
 
 import numpy as np
 import torch
@@ -23,9 +22,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.heads.estimate import ratios, share
-from whatwhere.model.gptj import GPTJ, Edit
+from whatwhere.model.gptj import GPTJ, Edit, Written
 from whatwhere.studies.mechanism.ablation import MeanAblation
-from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record, replaced
+from whatwhere.studies.mechanism.later_positions import LaterPositions
+from whatwhere.studies.mechanism.observation import AT_ONCE, record, replaced
 from whatwhere.studies.mechanism.path_tables import Edge
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Head, Patched
@@ -66,9 +66,11 @@ def count_flips(model: GPTJ, plain: Batch, changed: Batch, positions: int) -> In
     for start in range(0, len(plain), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         (states, _), (theirs, _) = record(model, plain.tokens[part]), record(model, changed.tokens[part])
+        later = LaterPositions(model, states)
         for layer, position in np.ndindex(flips.shape):
             at = torch.as_tensor(plain.paths[part, position]).long()
-            logits = go_on(model, replaced(states[layer + 1], theirs[layer + 1], at), layer + 1)
+            new = replaced(states[layer + 1], theirs[layer + 1], at)
+            logits = later.logits(new[:, at.min() :], layer + 1)
             flips[layer, position] += (logits.argmax(-1).numpy(force=True) == changed.answers[part]).sum()
     return flips
 
@@ -99,7 +101,7 @@ def edges(
 
 @torch.no_grad()
 def edge_gains(
-    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Mapping[int, Edit] | None = None
+    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Mapping[int, Edit | Written] | None = None
 ) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
     """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
 
@@ -110,9 +112,11 @@ def edge_gains(
         heads: those between which there are edges.
         base: by layer, a change of what heads write in all runs.
     """
-    blocks, hops, base = list(model.layers()), int(plain.hops[0]), base or {}
+    hops, base = int(plain.hops[0]), base or {}
     at = torch.as_tensor(plain.paths).long().T  # [position, n]
     (states, written), (their_states, theirs) = (record(model, batch.tokens, base) for batch in (plain, changed))
+    run = LaterPositions(model, states)
+    depth, blocks = len(run.blocks), run.blocks
     rows, ours, other = (
         torch.as_tensor(each).long() for each in (np.arange(len(plain)), plain.answers, changed.answers)
     )
@@ -120,39 +124,30 @@ def edge_gains(
     def moved(logits: Tensor) -> Float[np.ndarray, "n"]:
         return (logits[rows, other] - logits[rows, ours]).double().numpy(force=True)
 
-    def run(layer: int, state: Tensor, edit: Edit) -> Tensor:
-        return blocks[layer](state, *model.turns_of(layer, state.shape[1]), edit=edit)
+    def changed_from(layer: int, new: Tensor, first: int) -> Tensor:
+        """The stream after a layer, from the first changed position on, if its heads write this."""
+        return blocks[layer].write(states[layer][:, first:], new[:, first:])
 
-    start = moved(go_on(model, states[-1], len(blocks)))
+    start = moved(run.logits(states[-1], depth))
     gains: dict[tuple[Place, Place], Float[np.ndarray, "n"]] = {}
     for sender in [(None, None, hops), *((*head, position) for head in sorted(heads) for position in range(hops))]:
         layer, head, position = sender
+        first = int(at[position].min())
         if layer is None or head is None:
-            state = replaced(states[0], their_states[0], at[position])
+            state = replaced(states[0], their_states[0], at[position])[:, first:]
         else:
-            state = run(
-                layer, states[layer], partial(always, replaced(written[layer], theirs[layer], at[position], head))
-            )
-        for later in range(0 if layer is None else layer + 1, len(blocks)):
-            caught: list[Tensor] = []
-            after = run(later, state, partial(_catch, caught, written[later]))
-            for receiver in (index for at_layer, index in sorted(heads) if at_layer == later):
+            state = changed_from(layer, replaced(written[layer], theirs[layer], at[position], head), first)
+        for later in range(0 if layer is None else layer + 1, depth):
+            receivers = [index for at_layer, index in sorted(heads) if at_layer == later]
+            would = written[later].clone()
+            if receivers:
+                would[:, first:] = run.attend(later, state)
+            for receiver in receivers:
                 for place in range(min(position + 1, hops)):
-                    new = replaced(written[later], caught[0], at[place], receiver)
-                    logits = go_on(model, states[later], later, {**base, later: partial(always, new)})
+                    new = replaced(written[later], would, at[place], receiver)
+                    logits = run.logits(changed_from(later, new, int(at[place].min())), later + 1, base)
                     gains[sender, (later, receiver, place)] = moved(logits) - start
-            state = after
+            state = blocks[later].write(state, written[later][:, first:])
         if position == 0:
-            gains[sender, (None, None, 0)] = moved(go_on(model, state, len(blocks))) - start
-    return moved(go_on(model, their_states[-1], len(blocks))) - start, gains
-
-
-def always(value: Tensor, _: Tensor) -> Tensor:
-    """An edit that does not depend on what the heads write."""
-    return value
-
-
-def _catch(caught: list[Tensor], value: Tensor, written: Tensor) -> Tensor:
-    """The same, but what the heads would write is kept aside."""
-    caught.append(written)
-    return value
+            gains[sender, (None, None, 0)] = moved(run.logits(state, depth)) - start
+    return moved(run.logits(their_states[-1], depth)) - start, gains

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.heads.swaps import all_swaps, factors, weighted_means
@@ -89,30 +89,38 @@ def cosines(
     after = inner.gather(-2, order[..., None, :])[..., 0, :]  # the content of pi(j) at place j
     before = inner.diagonal(dim1=-2, dim2=-1)
     still = order == torch.arange(keys)
-    new, at_place, of_content = (
-        logits.masked_fill(still, -torch.inf).softmax(-1) for logits in (after, before, before.gather(-1, order))
-    )
-    return (
-        torch.cosine_similarity(new, at_place, -1, eps=0),
-        torch.cosine_similarity(new, of_content, -1, eps=0),
-    )
+    new, at_place, of_content = (_unscaled(logits, still) for logits in (after, before, before.gather(-1, order)))
+    return _cosine(new, at_place), _cosine(new, of_content)
+
+
+def _unscaled(logits: Float[Tensor, "*any key"], still: Bool[Tensor, "*any key"]) -> Float[Tensor, "*any key"]:
+    """Attention over the places that move, up to a factor: a cosine does not see it, and dividing takes time."""
+    moving = logits.masked_fill(still, -torch.inf)
+    return (moving - moving.amax(-1, keepdim=True)).exp()
+
+
+def _cosine(one: Float[Tensor, "*any key"], other: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"]:
+    return (one * other).sum(-1) / (one.square().sum(-1) * other.square().sum(-1)).sqrt()
 
 
 def _chain(mass: Float[Tensor, "row key"], tau: float, seed: int) -> Iterator[Int[Tensor, "row key"]]:
     """Permutations of one Metropolis chain per row, drawn by ``exp(moved mass / tau)``."""
     random = torch.Generator().manual_seed(seed)
     rows, keys = mass.shape
-    each = torch.arange(rows)
     order = torch.rand(rows, keys, generator=random).argsort(-1)
-    now = moved_mass(mass, order)
+    moved = (mass.gather(-1, order) - mass).abs().sum(-1) / 2  # kept up to date: an exchange changes two terms of it
+    fixed = (order == torch.arange(keys)).sum(-1)
     for step in range(BURN_IN + SAMPLES * THINNING):
         i = torch.randint(keys, (rows,), generator=random)
         j = (i + torch.randint(1, keys, (rows,), generator=random)) % keys
-        proposed = order.clone()
-        proposed[each, i], proposed[each, j] = order[each, j], order[each, i]
-        then = moved_mass(mass, proposed)
-        accept = torch.rand(rows, generator=random, dtype=torch.float64).log() < (then - now) / tau
-        order = torch.where(accept[:, None], proposed, order)
-        now = torch.where(accept, then, now)
+        places = torch.stack([i, j], 1)  # [row, 2]
+        old, own = order.gather(1, places), mass.gather(1, places)
+        new, there = old.flip(1), mass.gather(1, old)
+        change = ((there.flip(1) - own).abs() - (there - own).abs()).sum(1) / 2
+        then, still = moved + change, fixed + (new == places).sum(1) - (old == places).sum(1)
+        gain = (then.masked_fill(still == keys, -torch.inf) - moved.masked_fill(fixed == keys, -torch.inf)) / tau
+        accept = torch.rand(rows, generator=random, dtype=torch.float64).log() < gain
+        order.scatter_(1, places, torch.where(accept[:, None], new, old))
+        moved, fixed = torch.where(accept, then, moved), torch.where(accept, still, fixed)
         if step >= BURN_IN and (step - BURN_IN) % THINNING == 0:
-            yield order
+            yield order.clone()

@@ -1,0 +1,40 @@
+"""What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?"""
+
+from __future__ import annotations
+
+from whatwhere.studies.atlas import tables
+from whatwhere.studies.study import Figure, Study
+from whatwhere.studies.subject import SHIPPED, SWEEP
+
+_HERE = "whatwhere.studies.atlas"
+
+ATLAS = Study(
+    name="atlas",
+    question="What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?",
+    paper="all of Section 3, which shows one run per task",
+    subject=SWEEP,
+    source=SHIPPED,
+    settings=tables.AtlasSettings,
+    tables={
+        "items": tables.Item,
+        "missing": tables.Missing,
+        "outcomes": tables.Outcome,
+        "verdicts": tables.ItemVerdict,
+        "curves": tables.Point,
+        "effects": tables.Effect,
+        "map": tables.Cell,
+        "answers": tables.Answer,
+    },
+    measure=f"{_HERE}.measure:measure",
+    summary=f"{_HERE}.summary:summary",
+    figures=(
+        Figure("atlas-map", f"{_HERE}.figures:draw_map", ("map",)),
+        Figure("atlas-paper", f"{_HERE}.figures:draw_paper", ("map",)),
+        Figure("atlas-effects", f"{_HERE}.figures:draw_effects", ("effects",)),
+    ),
+    claims=f"{_HERE}.claims:CLAIMS",
+    page=f"{_HERE}:part.js",
+    page_tables=("items", "verdicts", "curves", "effects", "map", "answers"),
+    page_data=f"{_HERE}.claim_map:page_data",
+    example="whatwhere atlas shipped",
+)

@@ -1,0 +1,87 @@
+"""The claims of all studies, judged on one item at a time.
+
+A claim about one task is judged on an item of that task alone. A claim about both tasks needs a pair: an item and its
+partner, the item of the other task with the same seed and the same settings, but for the data, which are that task's
+own. Such a claim is told once per pair: of the letter item, and of number items with other data than the usual.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.atlas.factors import DATA, changes_of, without
+from whatwhere.studies.atlas.tables import Item, ItemVerdict
+from whatwhere.studies.claim import Claim
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress, no_progress
+
+Studies = Mapping[str, Results]
+"""The results of an item, by study."""
+LETTER, NUMBER = "letter", "number"
+_OTHER = {LETTER: NUMBER, NUMBER: LETTER}
+_CONTROL, _LEAK_FREE = "letter-control", "decoy"
+"""What claims call the letter model of leak-free data, and the generator of these."""
+
+
+def judge_items(
+    items: Sequence[Item],
+    results: Mapping[str, Studies],
+    claims: Sequence[Claim],
+    progress: Progress = no_progress,
+) -> list[ItemVerdict]:
+    """The verdicts of every item; claims that do not concern its task are left out.
+
+    Args:
+        items: with their conditions.
+        results: of each item, by name and study.
+        claims: of all studies.
+        progress: told how far it is.
+    """
+    places = {(item.task, item.seed, item.condition): item for item in items}
+    judged: list[tuple[Item, Item | None, ItemVerdict]] = []
+    about: dict[str, set[str]] = {claim.id: set() for claim in claims}
+    for done, item in enumerate(items):
+        progress(f"judging {item.item}", done, len(items))
+        partner = places.get((_OTHER[item.task], item.seed, without(item.condition, DATA)))
+        evidence = _evidence(item, partner, results)
+        for claim in claims:
+            evidence.asked.clear()
+            judged.append((item, partner, _judge(item, claim, evidence)))
+            about[claim.id] |= {LETTER if model == _CONTROL else model for model in evidence.asked if model is not None}
+    return [
+        replace(verdict, partner=partner.item if partner and len(about[verdict.claim]) > 1 else None)
+        for item, partner, verdict in judged
+        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or _tells_pairs(item))
+    ]
+
+
+def _tells_pairs(item: Item) -> bool:
+    return item.task == LETTER or DATA in changes_of(item.condition)
+
+
+def _evidence(item: Item, partner: Item | None, results: Mapping[str, Studies]) -> Evidence:
+    """What there is to judge an item from: its own results, and its partner's as those of the other task."""
+    own: dict[str | None, Item | None] = {item.task: item, _OTHER[item.task]: partner}
+    if item.data == _LEAK_FREE:
+        own[_CONTROL] = item
+
+    def find(study: str, model: str | None) -> Results:
+        asked = own.get(model)
+        if asked is None or study not in results[asked.item]:
+            raise NotTested(f"there are no results of {study} on {model or 'the theory'}.", missing=True)
+        return results[asked.item][study]
+
+    return Evidence(find)
+
+
+def _judge(item: Item, claim: Claim, evidence: Evidence) -> ItemVerdict:
+    """As :func:`whatwhere.studies.judging.judge` does for one seed, without its interval: here seeds are the sample."""
+    try:
+        found = claim.measure(evidence)
+    except (NotTested, WhatwhereError) as reason:
+        return ItemVerdict(item.item, None, claim.id, math.nan, None, str(reason))
+    return ItemVerdict(item.item, None, claim.id, found.value, found.rest_holds and claim.met(found.value), "")

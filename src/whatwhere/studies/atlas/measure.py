@@ -1,0 +1,88 @@
+"""Collects a sweep into tables of outcomes, verdicts and curves, or takes those that ship; the rest follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.files import read_bytes
+from whatwhere.store.tables import from_frame, read_csv
+from whatwhere.studies.atlas.claim_map import claim_map, judged_claims
+from whatwhere.studies.atlas.factors import item_of
+from whatwhere.studies.atlas.item_outcomes import curve_of, outcomes_of
+from whatwhere.studies.atlas.item_verdicts import judge_items
+from whatwhere.studies.atlas.seed_effects import effects, values_of
+from whatwhere.studies.atlas.seven_questions import Answered, answers
+from whatwhere.studies.atlas.sweep_items import read_items
+from whatwhere.studies.atlas.tables import AtlasSettings, Effect, Item, ItemVerdict, Missing, Outcome, Point
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.studies.subject import SHIPPED_ATLAS
+
+SHIPPED = {"items": Item, "outcomes": Outcome, "verdicts": ItemVerdict, "curves": Point}
+"""The tables that ship, as plain CSV."""
+
+
+def measure(directory: Path, settings: AtlasSettings, results: Results, progress: Progress) -> None:
+    """Reads the items, then computes effects, the map and the answers.
+
+    Raises:
+        WhatwhereError: there are no items, or a table is damaged.
+    """
+    if directory == SHIPPED_ATLAS:
+        _take_shipped(directory, results)
+    else:
+        _collect(directory, settings, results, progress)
+    items, verdicts = results.rows("items", Item), results.rows("verdicts", ItemVerdict)
+    values = values_of(items, results.rows("outcomes", Outcome))
+    results.write("effects", effects(values))
+    results.write("map", claim_map(items, verdicts, judged_claims()))
+    found = Answered(items, values, verdicts, results.rows("effects", Effect))
+    results.write("answers", answers(found))
+
+
+def _take_shipped(directory: Path, results: Results) -> None:
+    for name, kind in SHIPPED.items():
+        path = directory / f"{name}.csv"
+        if not path.is_file():
+            raise WhatwhereError(
+                f"expected the tables of an atlas at {directory}, got no {path.name}: none ships with this version. "
+                "Make one with: whatwhere sweep atlas --out DIR, then: whatwhere atlas DIR"
+            )
+        what = f"the shipped table {name!r}"
+        results.write(name, from_frame(kind, read_csv(kind, read_bytes(path, what), what)))
+    results.write("missing", [])
+
+
+def _collect(directory: Path, settings: AtlasSettings, results: Results, progress: Progress) -> None:
+    """The tables of a sweep, item by item."""
+    items: list[Item] = []
+    missing: list[Missing] = []
+    outcomes: list[Outcome] = []
+    curves: list[Point] = []
+    studies = {}
+    for number, one in enumerate(read_items(directory)):
+        progress("reading items", number, number + 1)
+        if isinstance(one, Missing):
+            missing.append(one)
+            continue
+        try:
+            numbers = outcomes_of(one.run, one.studies)
+            points = curve_of(one.name, one.studies["dynamics"], settings.points)
+        except WhatwhereError as error:
+            missing.append(Missing(one.name, "damaged", str(error)))
+            continue
+        items.append(item_of(one.name, one.run.config, bool(numbers["learned"])))
+        outcomes += [Outcome(one.name, name, value) for name, value in numbers.items()]
+        curves += points
+        studies[one.name] = one.studies
+    if not items:
+        raise WhatwhereError(
+            f"expected a sweep with items that are done, got {directory} with {len(missing)} that are not. "
+            "Go on with the command that made it."
+        )
+    results.write("items", items)
+    results.write("missing", missing)
+    results.write("outcomes", outcomes)
+    results.write("curves", curves)
+    results.write("verdicts", judge_items(items, studies, judged_claims(), progress))

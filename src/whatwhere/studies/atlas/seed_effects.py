@@ -1,0 +1,88 @@
+"""What a factor does to an outcome, with seeds as the unit: differences paired by seed, and t intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from whatwhere.heads.estimate import CONFIDENCE, UNDEFINED, Estimate
+from whatwhere.studies.atlas.factors import BASE, changes_of, condition_text, without
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Item, Outcome
+
+BySeed = Mapping[int, float]
+Values = Mapping[tuple[str, str, str], BySeed]
+"""By task, condition and outcome: the value with each seed."""
+
+
+def over_seeds(values: Iterable[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
+    """A mean over seeds with a t interval; undefined values are left out, and below two there is no interval.
+
+    Args:
+        values: one for each seed.
+        least: a share or a correlation ends there, and so does its interval.
+        most: likewise.
+    """
+    from scipy.stats import t
+
+    known = np.array([value for value in values if not math.isnan(value)])
+    n = len(known)
+    if n == 0:
+        return UNDEFINED
+    middle = float(known.mean())
+    if n == 1:
+        return Estimate(middle, math.nan, math.nan, 1)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * known.std(ddof=1) / math.sqrt(n))
+    return Estimate(middle, max(middle - half, least), min(middle + half, most), n)
+
+
+def values_of(items: Sequence[Item], outcomes: Sequence[Outcome]) -> Values:
+    """The outcomes by condition and seed; of items that did not learn just those that are defined then."""
+    known = {item.item: item for item in items}
+    found: dict[tuple[str, str, str], dict[int, float]] = {}
+    for row in outcomes:
+        item = known[row.item]
+        if item.learned or row.outcome in BEFORE_LEARNING:
+            found.setdefault((item.task, item.condition, row.outcome), {})[item.seed] = row.value
+    return found
+
+
+def paired(values: Values, task: str, outcome: str, condition: str, reference: str) -> dict[int, float]:
+    """Condition less reference, for each seed that has both."""
+    of, against = (values.get((task, one, outcome), {}) for one in (condition, reference))
+    return {seed: of[seed] - against[seed] for seed in sorted(of) if seed in against}
+
+
+def effects(values: Values) -> list[Effect]:
+    """Every change of one factor with all else equal, for every outcome; then the interactions named in advance."""
+    rows = []
+    for task, condition, outcome in values:
+        for factor, level in changes_of(condition).items():
+            reference = without(condition, factor)
+            if (task, reference, outcome) in values:
+                differences = paired(values, task, outcome, condition, reference)
+                rows.append(_effect(values, (task, outcome, factor, level, reference), differences))
+    return rows + [row for one in INTERACTIONS for row in _interactions(values, *one)]
+
+
+def _interactions(values: Values, first: str, second: str, outcome: str) -> list[Effect]:
+    """How much more the second factor does under the first, for each pair of levels."""
+    rows = []
+    for task, condition, measured in values:
+        changes = changes_of(condition)
+        if measured != outcome or set(changes) != {first, second}:
+            continue
+        alone = condition_text({second: changes[second]})
+        there = paired(values, task, outcome, condition, without(condition, second))
+        here = paired(values, task, outcome, alone, BASE)
+        both = {seed: there[seed] - here[seed] for seed in there if seed in here}
+        rows.append(_effect(values, (task, outcome, f"{first} x {second}", condition, BASE), both))
+    return rows
+
+
+def _effect(values: Values, about: tuple[str, str, str, str, str], differences: BySeed) -> Effect:
+    task, outcome, _, _, reference = about
+    defined = [seed for seed, value in differences.items() if not math.isnan(value)]
+    against = [values[task, reference, outcome][seed] for seed in defined]
+    return Effect(*about, float(np.mean(against)) if against else math.nan, over_seeds(differences.values()))

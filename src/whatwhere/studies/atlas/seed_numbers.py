@@ -1,0 +1,104 @@
+"""Numbers over seeds that answers are made from: contrasts, shares of models, the largest effect, rank correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from whatwhere.heads.estimate import UNDEFINED, Estimate
+from whatwhere.studies.atlas.factors import BASE, condition_text
+from whatwhere.studies.atlas.item_verdicts import LETTER, NUMBER
+from whatwhere.studies.atlas.seed_effects import Values, over_seeds, paired
+from whatwhere.studies.atlas.tables import OUTCOMES, Effect, Item, ItemVerdict
+from whatwhere.studies.dynamics.association import rank_correlation
+
+FEWEST = 4
+"""Conditions for a rank correlation over them."""
+
+
+class Answered:
+    """Everything that answers are made from.
+
+    Args:
+        items: of the atlas.
+        values: their outcomes.
+        verdicts: of the claims.
+        effects: of the factors.
+    """
+
+    def __init__(
+        self, items: Sequence[Item], values: Values, verdicts: Sequence[ItemVerdict], effects: Sequence[Effect]
+    ) -> None:
+        self.items, self.values, self.verdicts, self.effects = items, values, verdicts, effects
+
+    def contrast(self, task: str, outcome: str, condition: str, reference: str = BASE) -> tuple[Estimate, str]:
+        """Condition less reference, paired by seed, and both means in words."""
+        by_seed = paired(self.values, task, outcome, condition, reference)
+        found = over_seeds(by_seed.values())
+        if not found.n:
+            return UNDEFINED, f"needs {task} items of {reference!r} and of {condition!r} that learned, with equal seeds"
+        means = [mean([self.values[task, one, outcome][seed] for seed in by_seed]) for one in (condition, reference)]
+        detail = f"{OUTCOMES[outcome]}: {means[0]:.3g} with {condition}, {means[1]:.3g} with {reference}"
+        return found, detail
+
+    def share(self, task: str, outcome: str, test: Callable[[float], bool], layers: Sequence[int] = ()) -> Estimate:
+        """Of the items of a task that learned, the share whose outcome passes a test; the mean over seeds.
+
+        An undefined outcome does not pass: a model that does not break has no length at which it does.
+        """
+        held: dict[int, list[float]] = {}
+        for item in self.items:
+            by_seed = self.values.get((task, item.condition, outcome), {})
+            chosen = item.task == task and item.learned and (not layers or item.layers in layers)
+            if chosen and item.seed in by_seed:
+                held.setdefault(item.seed, []).append(float(test(by_seed[item.seed])))
+        return over_seeds((mean(each) for each in held.values()), 0.0, 1.0)
+
+    def largest(self, task: str, outcome: str) -> str:
+        """The effect that is largest in size, in words; it was chosen after the fact, and its interval says so."""
+        rows = [
+            row
+            for row in self.effects
+            if (row.task, row.outcome) == (task, outcome) and " x " not in row.factor and row.difference.n > 1
+        ]
+        if not rows:
+            return "No effect has two seeds yet."
+        most = max(rows, key=lambda row: abs(row.difference.value))
+        where = condition_text({most.factor: most.level}) + (f" at {most.at}" if most.at != BASE else "")
+        sure = sum(not row.difference.low <= 0 <= row.difference.high for row in rows)
+        return (
+            f"Of {len(rows)} effects the largest is that of {where}, {in_words(most.difference)}, chosen afterwards; "
+            f"intervals without 0: {sure}."
+        )
+
+    def correlation(self, first: str, second: str) -> Estimate:
+        """The rank correlation of two outcomes over the conditions of a task: mean of both tasks, for each seed."""
+        by_seed: dict[int, list[float]] = {}
+        for seed in sorted({item.seed for item in self.items}):
+            for task in (LETTER, NUMBER):
+                pairs = [
+                    (self.values.get((task, item.condition, first), {}).get(seed, math.nan),
+                     self.values.get((task, item.condition, second), {}).get(seed, math.nan))
+                    for item in self.items
+                    if (item.task, item.seed, item.learned) == (task, seed, True)
+                ]  # fmt: skip
+                known = np.array([pair for pair in pairs if not any(map(math.isnan, pair))])
+                if len(known) >= FEWEST:
+                    by_seed.setdefault(seed, []).append(rank_correlation(known[:, 0], known[:, 1]))
+        return over_seeds((mean(each) for each in by_seed.values()), -1.0, 1.0)
+
+
+def in_words(value: Estimate) -> str:
+    """``0.33 (0.26 to 0.41, 3 seeds)``."""
+    seeds = f"{value.n} seed{'s' * (value.n > 1)}"
+    if value.n < 2:
+        return f"{value.value:.3g} ({seeds}, no interval)"
+    return f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g}, {seeds})"
+
+
+def mean(values: Iterable[float]) -> float:
+    """Of the numbers that are defined; NaN if none is."""
+    known = [value for value in values if value == value]
+    return sum(known) / len(known) if known else math.nan

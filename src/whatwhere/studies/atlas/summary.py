@@ -1,0 +1,92 @@
+"""What a person reads of the atlas in the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, share_of_conditions
+from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
+from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
+MOST, HALF = 0.9, 0.5
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """What was run, the answers beside the predictions, and the map in short."""
+    items, cells = results.rows("items", Item), results.rows("map", Cell)
+    blocks: list[RenderableType] = [f"The atlas {escape(results.name)}: {_run(items)}", _learned(items)]
+    missing = results.rows("missing", Missing)
+    if missing:
+        first = missing[0]
+        told = f"{len(missing)} items have no results. The first: {first.item} ({first.status}) {first.problem}"
+        blocks.append(remark(told.strip()))
+    return [*blocks, *_answers(results.rows("answers", Answer)), *_map(cells)]
+
+
+def _run(items: Sequence[Item]) -> str:
+    seeds = sorted({item.seed for item in items})
+    conditions = {(item.task, item.condition) for item in items}
+    learned = sum(item.learned for item in items)
+    return (
+        f"{len(items)} runs, {len(conditions)} conditions, seeds {', '.join(map(str, seeds))}. {learned} of them learn "
+        "their task (every hop class at 0.9 or more); the rest count apart."
+    )
+
+
+def _learned(items: Sequence[Item]) -> Table:
+    """How many seeds learn, by condition and task."""
+    made = table("condition", "letter", "number", left=("condition",), title="\nSeeds that learn")
+    runs = Counter((item.condition, item.task) for item in items)
+    learned = Counter((item.condition, item.task) for item in items if item.learned)
+    for condition in dict.fromkeys(item.condition for item in items):
+        cells = (
+            f"{learned[condition, task]} of {runs[condition, task]}" if runs[condition, task] else ""
+            for task in ("letter", "number")
+        )
+        made.add_row(escape(condition), *(f" {cell}" for cell in cells))
+    return made
+
+
+def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
+    """Each question with its numbers, and what was expected of each."""
+    blocks: list[RenderableType] = []
+    for name, question in read_predictions().items():
+        blocks.append(Text(f"\n{question.question}", style="bold"))
+        for row in (row for row in rows if row.question == name):
+            before = "" if row.came_out == NOT_ANSWERED else f"{_upper(row.came_out)}. "
+            told = Text(f"{before}{_upper(row.number)}: {row.sentence}\n")
+            told.append(f"Expected ({row.threshold}): {row.expected}", style="dim")
+            blocks.append(Padding(told, (0, 0, 0, 2)))
+    told = "Intervals are 95 %, t over seeds; with three seeds they are wide. Expected: fixed before the first run."
+    return [*blocks, remark(told)]
+
+
+def _map(cells: Sequence[Cell]) -> list[RenderableType]:
+    """One line for each claim: in how many conditions it holds, fails and depends on the seed."""
+    made = table("claim", "about", "holds", "fails", "depends", "share", left=("claim", "about"), title="\nThe map")
+    shares = share_of_conditions(cells)
+    for claim in dict.fromkeys(cell.claim for cell in cells):
+        mine = [cell for cell in cells if cell.claim == claim]
+        count = Counter(cell.verdict for cell in mine)
+        numbers = (str(count[verdict]) for verdict in SIGNS)
+        made.add_row(escape(claim), f" {mine[0].about}", *(f" {n}" for n in numbers), f" {shares[claim]:.2f}")
+    held, failed = sum(s >= MOST for s in shares.values()), sum(s < HALF for s in shares.values())
+    told = (
+        f"Conditions in which a claim holds with every seed, fails with every seed, or depends on the seed; share: of "
+        f"seeds, mean over conditions. {held} of {len(shares)} claims reach {MOST}, {failed} stay below {HALF}."
+    )
+    return [made, remark(told)]
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

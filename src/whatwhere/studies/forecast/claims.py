@@ -1,0 +1,85 @@
+"""Do forecasts hold on models that nothing was chosen on? Our own readings of Sections 3.5 and 3.6."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from whatwhere.studies.claim import Finding, read_claims
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.forecast.calibration import HELD_OUT, Point, calibrate, groups, points
+from whatwhere.studies.forecast.tables import CARRIED, Calibration, MeasuredBreak, PredictedBreak, Variant
+
+HALF, NEARLY_ALL = 0.5, 0.9
+
+
+def held_out(evidence: Evidence) -> list[Point]:
+    """The held-out variants of all models whose results are there.
+
+    Raises:
+        NotTested: there are none.
+    """
+    found: list[Point] = []
+    refused: NotTested | None = None
+    for model in ("number", "letter"):
+        try:
+            tables = (("variants", Variant), ("forecasts", PredictedBreak), ("breaks", MeasuredBreak))
+            variants, forecasts, breaks = (evidence.rows("forecast", model, name, kind) for name, kind in tables)
+            found += points(variants, forecasts, breaks)  # pyright: ignore[reportArgumentType] (rows of their tables)
+        except NotTested as reason:
+            refused = refused or reason
+    if not found and refused is not None:
+        raise refused
+    if HELD_OUT not in groups(found):
+        raise NotTested("every model here is one that the forecast was chosen on; add others with --more.")
+    return groups(found)[HELD_OUT]
+
+
+def calibration(evidence: Evidence, method: str, threshold: float) -> Calibration:
+    """How good a method is on held-out variants.
+
+    Raises:
+        NotTested: none of them breaks.
+    """
+    some = [one for one in held_out(evidence) if one.threshold == threshold]
+    found = calibrate(HELD_OUT, some, threshold, method)
+    if not found.broken:
+        raise NotTested(f"none of {len(some)} held-out variants falls below {threshold}.")
+    return found
+
+
+def beats(evidence: Evidence, method: str) -> Finding:
+    """By how much the error of a baseline exceeds that of the forecast, in powers of two."""
+    leads: dict[float, Finding] = {}
+    for threshold in (HALF, NEARLY_ALL):
+        ours, theirs = (calibration(evidence, one, threshold) for one in (CARRIED, method))
+        interval = theirs.error.low - ours.error.high, theirs.error.high - ours.error.low
+        why = (
+            f"Below {threshold}: {ours.error.value:.3f} ({ours.error.low:.3f} to {ours.error.high:.3f}) against "
+            f"{theirs.error.value:.3f} ({theirs.error.low:.3f} to {theirs.error.high:.3f}), {ours.broken} variants."
+        )
+        leads[threshold] = Finding(theirs.error.value - ours.error.value, why, interval, ours.error.n)
+    half, other = leads[HALF], leads[NEARLY_ALL]
+    elsewhere = {"threshold": {str(NEARLY_ALL): other.value}}
+    return Finding(half.value, f"{half.why} {other.why}", half.interval, half.inputs, elsewhere=elsewhere)
+
+
+def error(evidence: Evidence) -> Finding:
+    """The mean absolute log2 error of the forecast."""
+    half, other = (calibration(evidence, CARRIED, threshold) for threshold in (HALF, NEARLY_ALL))
+    why = f"{half.broken} variants break and {half.censored} do not; on average log2 is off by {half.bias.value:+.3f}."
+    elsewhere = {"threshold": {str(NEARLY_ALL): other.error.value}}
+    return Finding(half.error.value, why, half.error.interval, half.error.n, elsewhere=elsewhere)
+
+
+def order(evidence: Evidence) -> Finding:
+    """The concordance of the forecast."""
+    half, other = (calibration(evidence, CARRIED, threshold).concordance for threshold in (HALF, NEARLY_ALL))
+    if math.isnan(half.value):
+        raise NotTested("no two held-out variants surely break one after the other.")
+    why = f"{half.n} pairs of which one surely breaks first."
+    elsewhere = {"threshold": {str(NEARLY_ALL): other.value}}
+    return Finding(half.value, why, half.interval, half.n, elsewhere=elsewhere)
+
+
+CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

@@ -1,0 +1,87 @@
+"""What a model would answer if further tokens stood before an input, from inputs of the training length alone.
+
+:mod:`whatwhere.studies.length.prediction` lets the contents of keys and queries stay as they are at the training
+length. Above the first layer they do not: what a layer reads from further keys changes what the next one compares.
+Here each layer attends to its own keys and to further ones, and goes on with what came of it. A further token is never
+run. Its key and value in each layer are those that the same token has in the target window of one of the inputs, put at
+the further distance. So every state belongs to a sequence of the training length, and all that is added is what RoPE
+and softmax make of more keys, farther away.
+
+At the first layer, where contents depend on the token alone, this is exact. Above it, what is left out is that far
+tokens see fewer keys before them than those of the window do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from whatwhere.model.gptj import GPTJ
+from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.task import Task
+from whatwhere.trace.forward import AttentionCall, Changes, Edit
+from whatwhere.trace.interventions import Intervention
+from whatwhere.trace.own import OwnModel
+
+
+@torch.no_grad()
+def right_if_longer(
+    model: GPTJ,
+    task: Task,
+    batch: Batch,
+    further: Int[np.ndarray, "n further"],
+    interventions: Sequence[Intervention] = (),
+    seed: int = 0,
+) -> Bool[np.ndarray, "n"]:
+    """Whether the answer to each input would be right with further target tokens before it.
+
+    Args:
+        model: what was trained.
+        task: its task.
+        batch: inputs of the training length; together they lend their contents.
+        further: the tokens that would stand before each input; see :meth:`~whatwhere.tasks.task.Task.extra`.
+        interventions: what to change in the model.
+        seed: of the choice among inputs that hold the same token.
+    """
+    own = OwnModel(model)
+    inputs = own.inputs(batch.tokens)
+    changes = Changes(own, inputs, interventions)
+    (n, seq), added = batch.tokens.shape, further.shape[1]
+    lent = _lenders(batch.tokens[:, : task.target], further, seed)  # [n, further], counted through all windows
+    lent = lent // task.target * seq + lent % task.target  # counted through all inputs
+    whole = torch.as_tensor(np.hstack([lent, np.arange(n * seq).reshape(n, seq)]))  # [n, further + seq]
+    near, places = torch.arange(seq), torch.arange(added, added + seq)
+
+    def longer(contents: Tensor) -> Tensor:
+        """The contents of further tokens, then an input's own: ``[n, head, key, d]`` with more keys."""
+        return contents.transpose(1, 2).flatten(0, 1)[whole].transpose(1, 2)
+
+    def visit(call: AttentionCall) -> Edit:
+        layer = call.read(near)
+        visible = torch.arange(added + seq) <= places[:, None]  # [query, key]
+        layer = changes.attend(replace(layer, keys=longer(layer.keys), query_positions=places, visible=visible))
+        attended = layer.attention() @ longer(call.values())  # [n, head, query, d_head]
+        return lambda _: attended.transpose(1, 2)
+
+    answers = own.forward(inputs, visit, range(own.depth))[:, -1].argmax(-1)
+    return answers.numpy() == batch.answers
+
+
+def _lenders(
+    window: Int[np.ndarray, "n target"], further: Int[np.ndarray, "n further"], seed: int
+) -> Int[np.ndarray, "n further"]:
+    """Which token of all windows, counted through, lends its content: one of the same kind, or any where there is none.
+
+    Number inputs have 120 symbols, so a small batch may lack one; its content is then another symbol's.
+    """
+    pool = window.ravel()
+    order = np.argsort(pool, kind="stable")
+    first, last = (np.searchsorted(pool[order], further, side=side) for side in ("left", "right"))
+    first, last = np.where(first == last, 0, first), np.where(first == last, len(pool), last)
+    pick = np.random.default_rng(seed).random(further.shape) * (last - first)
+    return order[first + pick.astype(np.int64)]

@@ -1,0 +1,104 @@
+"""What a person reads of the study ``forecast`` in the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.studies.forecast.calibration import ALL, HELD_OUT, TUNED_ON
+from whatwhere.studies.forecast.tables import (
+    CARRIED,
+    CHAIN,
+    DISPERSION,
+    SOLVES,
+    THRESHOLDS,
+    Calibration,
+    MeasuredBreak,
+    PredictedBreak,
+    Variant,
+)
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+
+HALF = 0.5
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Forecast and break of each variant, then how good each method is."""
+    variants = results.rows("variants", Variant)
+    blocks: list[RenderableType] = [f"Forecast and measured breaks: {escape(results.name)}"]
+    blocks += ["Length in tokens at which accuracy falls below 0.9 and below one half", _breaks(results)]
+    if left_out := [f"{row.variation} ({row.accuracy.value:.2f})" for row in variants if not row.counts]:
+        blocks.append(remark(f"Left out, below {SOLVES} at the training length: {', '.join(left_out)}."))
+    rows = results.rows("calibration", Calibration)
+    names = [name for name in (HELD_OUT, TUNED_ON, ALL) if any(row.group == name for row in rows)]
+    shown = names[:1] if len(names) == 2 else names  # all are then just the others
+    for name in shown:
+        blocks += _calibration(name, [row for row in rows if row.group == name])
+    return [*blocks, _note()]
+
+
+def outcomes(results: Results) -> Mapping[str, float]:
+    """Where the first variant should break below one half, and where it does."""
+    predicted = next(r for r in results.rows("forecasts", PredictedBreak) if (r.method, r.threshold) == (CARRIED, HALF))
+    found = next(row for row in results.rows("breaks", MeasuredBreak) if row.threshold == HALF)
+    return {"predicted_half_length": predicted.length, "half_length": found.length.value}
+
+
+def _breaks(results: Results) -> Table:
+    breaks = results.rows("breaks", MeasuredBreak)
+    predicted = {(r.model, r.variation, r.method, r.threshold): r for r in results.rows("forecasts", PredictedBreak)}
+    made = table("", "<0.9", "pred.", "<0.5", "95 %", "pred.", "chain", "softmax", left=("",))
+    several = len({row.model for row in breaks}) > 1
+    for row in breaks:
+        if row.threshold != HALF:
+            continue
+        name = row.model, row.variation
+        first = next(r for r in breaks if (r.model, r.variation) == name and r.threshold == max(THRESHOLDS))
+        ends = "-".join(_length(end, row.longest) for end in row.length.interval)
+        made.add_row(
+            escape(" ".join(name) if several else row.variation), _length(first.length.value, row.longest),
+            _shown(predicted[*name, CARRIED, max(THRESHOLDS)], row.longest),
+            _length(row.length.value, row.longest), ends,
+            *(_shown(predicted[*name, method, HALF], row.longest) for method in (CARRIED, CHAIN, DISPERSION)),
+        )  # fmt: skip
+    return made
+
+
+def _length(length: float, longest: int) -> str:
+    return f">{longest}" if math.isnan(length) else f"{length:.0f}"
+
+
+def _shown(row: PredictedBreak, longest: int) -> str:
+    return f">{longest}" if row.beyond else "-" if math.isnan(row.length) else f"{row.length:.0f}"
+
+
+def _calibration(group: str, rows: Sequence[Calibration]) -> list[RenderableType]:
+    counts = "; ".join(
+        f"below {row.threshold:g}: {row.broken} break, {row.censored} do not" for row in rows if row.method == CARRIED
+    )
+    made = table("", "below", "error", "95 %", "bias", "order", "95 %", left=("",))
+    for row in rows:
+        made.add_row(
+            row.method, f"{row.threshold:g}", *_estimate(row.error.value, row.error.interval),
+            "-" if math.isnan(row.bias.value) else f"{row.bias.value:+.2f}",
+            *_estimate(row.concordance.value, row.concordance.interval),
+        )  # fmt: skip
+    return [f"\nVariants {group} ({counts})", made]
+
+
+def _estimate(value: float, ends: tuple[float, float]) -> tuple[str, str]:
+    return ("-", "-") if math.isnan(value) else (f"{value:.3f}", f"{ends[0]:.3f}-{ends[1]:.3f}")
+
+
+def _note() -> RenderableType:
+    return remark(
+        "pred.: from inputs of the training length alone, before a longer one was run (carried: contents change with "
+        "further keys; chain: they stay; softmax, dispersion: the mean margin in closed form). error: mean |log2 "
+        "predicted - log2 measured| over variants that break; order: pairs of which one surely breaks first, in the "
+        "right order."
+    )

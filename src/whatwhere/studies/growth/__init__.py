@@ -1,0 +1,33 @@
+"""When do the heads of a language model specialise? A small Llama is trained on text and watched (future work)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whatwhere.studies.dynamics.tables import Score
+from whatwhere.studies.growth.tables import Detector, GrowthSettings, Loss, Onset
+from whatwhere.studies.study import Figure, Study
+from whatwhere.studies.subject import NOTHING
+
+_HERE = "whatwhere.studies.growth"
+
+GROWTH = Study(
+    name="growth",
+    question="When do the heads of a language model become positional or symbolic, and does induction come with them?",
+    paper="Section 4, future work on larger models",
+    subject=replace(NOTHING, part=None),
+    settings=GrowthSettings,
+    tables={"scores": Score, "detectors": Detector, "losses": Loss, "onsets": Onset},
+    measure=f"{_HERE}.measure:measure",
+    summary=f"{_HERE}.summary:summary",
+    figures=(
+        Figure("growth", f"{_HERE}.figures:draw_growth", ("losses", "detectors", "onsets")),
+        Figure("growth-heads", "whatwhere.studies.watched.figures:draw_heads", ("scores",)),
+    ),
+    claims=f"{_HERE}.claims:CLAIMS",
+    page=f"{_HERE}:part.js",
+    page_tables=("scores", "detectors", "losses", "onsets"),
+    outcomes=f"{_HERE}.summary:outcomes",
+    smoke={"tokens": 8192, "width": 16, "layers": 2, "heads": 2, "window": 32, "batch": 8, "evaluations": 3},
+    example="whatwhere growth --tokens 1000000 --out growth",
+)

@@ -1,0 +1,78 @@
+"""Our own readings of a language model's growth; the paper names larger models as future work."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from whatwhere.heads.estimate import percentiles
+from whatwhere.heads.purity import KINDS
+from whatwhere.studies.claim import Finding, listed, read_claims
+from whatwhere.studies.dynamics.association import rank_correlation
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.growth.tables import COPYING, INDUCTION, POSITIONAL, PREVIOUS, SYMBOLIC, Onset
+
+_RESAMPLES = 1000
+
+
+def kinds(evidence: Evidence) -> Finding:
+    """How many kinds of heads end pure."""
+    events = [row.event for row in evidence.rows("growth", None, "onsets", Onset)]
+    counts = {kind: events.count(kind) for kind in KINDS}
+    why = f"At the end {listed([f'{count} heads are {kind}' for kind, count in counts.items()])}."
+    return Finding(float(sum(count > 0 for count in counts.values())), why)
+
+
+def symbolic_over_positional(evidence: Evidence) -> Finding:
+    """How much later the first symbolic head comes than the first positional one."""
+    positional, symbolic = (_first(evidence, event) for event in (POSITIONAL, SYMBOLIC))
+    why = f"The first positional head comes at {positional:,} tokens, the first symbolic one at {symbolic:,}."
+    return Finding(symbolic / max(positional, 1), why)
+
+
+def copying_and_symbolic(evidence: Evidence) -> Finding:
+    """How far apart copying and the first symbolic head come, as a power of two."""
+    copying, symbolic = (_first(evidence, event) for event in (COPYING, SYMBOLIC))
+    why = f"The model copies from {copying:,} tokens on; its first symbolic head comes at {symbolic:,}."
+    return Finding(abs(math.log2(max(copying, 1) / max(symbolic, 1))), why)
+
+
+def induction_and_scores(evidence: Evidence) -> Finding:
+    """The rank correlation of induction mass with the symbolic score less the positional one."""
+    return _correlation(evidence, INDUCTION, 1)
+
+
+def previous_and_scores(evidence: Evidence) -> Finding:
+    """The rank correlation of previous-token mass with the positional score less the symbolic one."""
+    return _correlation(evidence, PREVIOUS, -1)
+
+
+def _first(evidence: Evidence, event: str) -> int:
+    """The tokens seen at the first onset of an event."""
+    found = [row.tokens for row in evidence.rows("growth", None, "onsets", Onset) if row.event == event]
+    if not found:
+        raise NotTested(f"no event {event!r} holds at the end of the training.")
+    return min(found)
+
+
+def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
+    """Over heads at the last evaluation; its interval draws heads again."""
+    results = evidence.results("growth")
+    scores, detectors = (results[table].query("step == step.max()") for table in ("scores", "detectors"))
+    both = scores.merge(detectors, on=["layer", "head"])
+    leans = sign * (both["symbolic"] - both["positional"]).to_numpy()
+    mass = both[detector].to_numpy()
+    draws = np.random.default_rng(0).integers(0, len(both), (_RESAMPLES, len(both)))
+    drawn = [rank_correlation(mass[draw], leans[draw]) for draw in draws]
+    low, high = percentiles(np.array(drawn)[:, None])
+    top = both.loc[both[detector].idxmax()]
+    why = (
+        f"Over {len(both)} heads. The largest {detector} mass is {top[detector]:.2f}, of head "
+        f"{top['layer']:.0f}.{top['head']:.0f} (positional {top['positional']:.2f}, symbolic {top['symbolic']:.2f})."
+    )
+    return Finding(rank_correlation(mass, leans), why, (float(low[0]), float(high[0])), len(both))
+
+
+CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

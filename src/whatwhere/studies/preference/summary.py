@@ -1,0 +1,74 @@
+"""What a person reads of the study ``preference`` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from whatwhere.studies.preference.tables import READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
+from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import remark, table
+from whatwhere.tasks.both import EVERY, LAST, WHERE
+
+
+def summary(results: Results) -> Sequence[RenderableType]:
+    """Which cue the model follows, how far it carries, and its heads."""
+    answers, accuracy = results.rows("answers", Answer), results.rows("accuracy", Accuracy)
+    trained = min(row.length for row in accuracy)
+    note = (
+        f"Letters and distances lead to different answers. {LAST}: they part at the last hop; {EVERY}: at the first, "
+        "and share nothing but the query. Mean over hop classes: each class has the same weight."
+    )
+    return [
+        f"Letters or distances: {escape(results.name)}",
+        f"\nAnswers to inputs of {trained} tokens whose cues disagree (95 %)",
+        _conflicts(answers, trained),
+        remark(note),
+        "\nLonger inputs: right answers where the cues agree, and readings where they disagree on every hop",
+        _lengths(accuracy, answers),
+        f"\nHeads at {trained} tokens, over the pointers of the path",
+        _heads(results.rows("heads", HeadScore)),
+    ]
+
+
+def outcomes(results: Results) -> Mapping[str, float]:
+    """Symbolic answers at the training length and at the longest, and accuracy at each length beyond."""
+    answers = results.rows("answers", Answer)
+    means = {row.length: row.accuracy.value for row in results.rows("accuracy", Accuracy) if row.hop is None}
+    trained, longest = min(means), max(means)
+    return {
+        "symbolic": share_of(answers, SYMBOLIC, trained, EVERY).value,
+        "symbolic_last_hop": share_of(answers, SYMBOLIC, trained, LAST).value,
+        f"symbolic_{longest}": share_of(answers, SYMBOLIC, longest, EVERY).value,
+        **{f"accuracy_{length}": value for length, value in sorted(means.items()) if length > trained},
+    }
+
+
+def _conflicts(rows: Sequence[Answer], trained: int) -> Table:
+    made = table("disagree", "hops", *READINGS, "inputs", left=("disagree",))
+    for where in WHERE:
+        for hop in sorted({row.hop for row in rows if row.hop is not None}):
+            shares = [share_of(rows, reading, trained, where, hop) for reading in READINGS]
+            cells = (f"  {share.value:.2f} {share.low:.2f}-{share.high:.2f}" for share in shares)
+            made.add_row(f"{where} hop", str(hop), *cells, str(shares[0].n))
+    return made
+
+
+def _lengths(accuracy: Sequence[Accuracy], answers: Sequence[Answer]) -> Table:
+    made = table("tokens", "right", "95 %", *READINGS, "inputs")
+    for row in sorted((row for row in accuracy if row.hop is None), key=lambda row: row.length):
+        shares = [share_of(answers, reading, row.length, EVERY) for reading in READINGS]
+        ends = f"{row.accuracy.low:.2f}-{row.accuracy.high:.2f}"
+        cells = (f"{share.value:.2f}" for share in shares)
+        made.add_row(str(row.length), f"{row.accuracy.value:.2f}", ends, *cells, str(row.accuracy.n))
+    return made
+
+
+def _heads(rows: Sequence[HeadScore]) -> Table:
+    made = table("head", "positional", "symbolic", left=("head",))
+    for row in rows:
+        made.add_row(f"{row.layer}.{row.head}", f"{row.positional.value:.2f}", f"{row.symbolic.value:.2f}")
+    return made

@@ -1,0 +1,196 @@
+"""Asks for a pass key in prompts of several lengths, and foresees from the short ones where the model fails.
+
+Rows of answers are written length by length, and what the table holds is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import UNDEFINED, mean, share
+from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
+from whatwhere.studies.language_models.passages import names_of
+from whatwhere.studies.language_models.token_windows import first_tokens, token_ids
+from whatwhere.studies.length.breaks import break_length
+from whatwhere.studies.prompt.forecasting import forecasts, nothing_foreseen
+from whatwhere.studies.prompt.key_heads import attention_to_keys, find_key_heads
+from whatwhere.studies.prompt.tables import ABLE, About, Answer, KeyHead, LengthRow, PromptSettings, Without
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.trace.interventions import Ablate, Head
+from whatwhere.trace.rotary import RotaryModel
+
+TOKENS_AT_ONCE = 2048
+"""Tokens per forward pass; a longer prompt passes alone."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which pass keys, and where: anywhere between the start and the question."""
+
+    prompts: int
+    seed: int
+    sink: int = 0
+    recent: int = 0
+
+
+def measure(model: Any, settings: PromptSettings, results: Results, progress: Progress) -> None:
+    """Finds the heads that look at the key, then asks at each length that the table does not hold.
+
+    Args:
+        model: a transformers model with its tokenizer.
+        settings: which prompts.
+        results: where the tables go.
+        progress: told the lengths asked and to ask.
+    """
+    stream = filler_of(model, settings)
+    short, shortest = sorted(set(settings.lengths)), min(settings.lengths)
+    plan = [(length, settings.prompts) for length in short] + [
+        (n, settings.checked) for n in sorted(set(settings.check))
+    ]
+    if not results.has("without"):
+        progress("which heads look at the key", 0, len(plan))
+        first = list(prompts_of(model, stream, shortest, settings.prompts, settings).values())
+        results.write("heads", find_key_heads(model, first, settings.heads))
+        results.write("without", _without(model, first, results.rows("heads", KeyHead), settings))
+    heads = [(row.layer, row.head) for row in results.rows("heads", KeyHead)]
+    answers = results.rows("answers", Answer)
+    for done, (length, count) in enumerate(plan):
+        progress(f"prompts of {length:,} tokens", done, len(plan))
+        if any(row.length == length for row in answers):
+            continue
+        numbered = prompts_of(model, stream, length, count, settings)
+        prompts = list(numbered.values())
+        margins = answer_margins(model, prompts)
+        looks = attention_to_keys(model, prompts, heads) if length in short else np.full(len(prompts), np.nan)
+        answers += [
+            Answer(length, number, prompt.place, float(margin), bool(margin > 0), float(look))
+            for (number, prompt), margin, look in zip(numbered.items(), margins, looks, strict=True)
+        ]
+        results.write("answers", answers)
+    _conclude(model, answers, settings, results)
+    progress("lengths asked", len(plan), len(plan))
+
+
+def _conclude(model: RotaryModel, answers: Sequence[Answer], settings: PromptSettings, results: Results) -> None:
+    rows = [_length_row(length, answers, settings) for length in sorted({row.length for row in answers})]
+    measured = break_length([(row.length, row.right.value) for row in rows], ABLE)
+    able = rows[0].right.value >= ABLE
+    short = [row for row in answers if row.length in settings.lengths]
+    results.write("lengths", rows)
+    results.write(
+        "forecasts",
+        forecasts(short, measured, rows[-1].length, checked=bool(settings.check), seed=settings.seed)
+        if able
+        else nothing_foreseen(),
+    )
+    source = names_of(settings.passages)
+    begins = str(model.tokenizer.decode(first_tokens(model.tokenizer)))
+    results.write("about", [About(model.family, source, begins, able, measured, rows[-1].length)])
+
+
+def _length_row(length: int, answers: Sequence[Answer], settings: PromptSettings) -> LengthRow:
+    own = [row for row in answers if row.length == length]
+    short = length in settings.lengths
+    return LengthRow(
+        length=length,
+        short=short,
+        margin=mean([row.margin for row in own], seed=settings.seed),
+        right=share(sum(row.right for row in own), len(own)),
+        attention=mean([row.attention for row in own], seed=settings.seed) if short else UNDEFINED,
+    )
+
+
+def filler_of(model: Any, settings: PromptSettings) -> list[int]:
+    """The tokens of all texts, one after another.
+
+    Raises:
+        WhatwhereError: there is no text, no tokenizer, or there are too few tokens.
+    """
+    name, tokenizer = Path(model.name).name, getattr(model, "tokenizer", None)
+    if not isinstance(model, RotaryModel) or tokenizer is None:
+        raise WhatwhereError(
+            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
+            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
+        )
+    if not settings.passages:
+        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
+    stream = [token for passage in settings.passages for token in token_ids(tokenizer, passage.text)]
+    if len(stream) < settings.longest:
+        raise WhatwhereError(
+            f"expected texts of at least {settings.longest:,} tokens for the longest prompt, got {len(stream):,}; give "
+            "more text, or lower check."
+        )
+    return stream
+
+
+def prompts_of(
+    model: RotaryModel, stream: Sequence[int], length: int, count: int, settings: PromptSettings
+) -> dict[int, PasskeyPrompt]:
+    """Prompts of one length by their number: it stands for the same key and the same place in the texts at each length.
+
+    Where fewer are asked for, they are spread over all.
+    """
+    first = first_tokens(model.tokenizer)
+    starts = np.linspace(0, len(stream) - settings.longest, settings.prompts).astype(int)
+    windows = [torch.tensor([*first, *stream[start : start + length]][:length]) for start in starts]
+    made = make_prompts(windows, model.tokenizer, Shape(settings.prompts, settings.seed))
+    chosen = np.linspace(0, len(made) - 1, min(count, len(made))).round().astype(int)
+    return {int(at): made[at] for at in chosen}
+
+
+def answer_margins(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], ablated: Sequence[Head] = ()
+) -> Float[np.ndarray, "prompt"]:
+    """The least margin of each answer, with what some heads write replaced by its mean over the prompts.
+
+    Args:
+        model: the model.
+        prompts: of one length.
+        ablated: heads.
+    """
+    size = len(prompts) if ablated else max(1, TOKENS_AT_ONCE // prompts[0].ids.shape[1])
+    found = []
+    for start in range(0, len(prompts), size):
+        some = prompts[start : start + size]
+        ids = torch.cat([prompt.ids for prompt in some])
+        last = max(prompt.answer for prompt in some) + 1
+        changes = [Ablate(layer, head) for layer, head in ablated]
+        with torch.no_grad():
+            logits = model.run(ids, interventions=changes, last=last)
+        found += [_margin(each, prompt) for each, prompt in zip(logits, some, strict=True)]
+    return np.array(found)
+
+
+def _margin(logits: Float[Tensor, "last vocab"], prompt: PasskeyPrompt) -> float:
+    asked = logits[-prompt.answer - 1 : -1].double().cpu()  # [answer, vocab]
+    wanted = prompt.ids[0, -prompt.answer :, None].cpu()
+    right = asked.gather(1, wanted)
+    best = asked.scatter(1, wanted, -torch.inf).amax(1, keepdim=True)
+    return float((right - best).min())
+
+
+def _without(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], heads: Sequence[KeyHead], settings: PromptSettings
+) -> list[Without]:
+    """What the followed heads are worth, against as many random others in the same layers."""
+    followed = [(row.layer, row.head) for row in heads]
+    layers = {layer for layer, _ in followed}
+    free = [(layer, head) for layer in sorted(layers) for head in range(model.heads) if (layer, head) not in followed]
+    drawn = np.random.default_rng(settings.seed).permutation(len(free))[: len(followed)]
+    sets = {"none": [], "followed": followed, "others": [free[at] for at in drawn]}
+    rows = []
+    for which, some in sets.items():
+        margins = answer_margins(model, prompts, some)
+        right = share(int((margins > 0).sum()), len(margins))
+        rows.append(Without(which, len(some), mean(margins, seed=settings.seed), right))
+    return rows

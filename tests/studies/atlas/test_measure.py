@@ -1,0 +1,249 @@
+"""The whole study: from a sweep or from what ships to answers, and what it says of sweeps that are not whole."""
+
+import math
+import re
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from atlas_world import LEAK, atlas_rows, write_shipped, write_sweep
+from typer.testing import CliRunner
+
+import whatwhere as ww
+from whatwhere.cli import app
+from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies import subject
+from whatwhere.studies.atlas import measure
+from whatwhere.studies.atlas.claim_map import claim_map, judged_claims, share_of_conditions
+from whatwhere.studies.atlas.predictions import Part, came_out, read_predictions
+from whatwhere.studies.atlas.sweep_items import sweep_table
+from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing, Point
+from whatwhere.studies.claim import meets
+from whatwhere.studies.measuring import draw
+from whatwhere.studies.results import Results
+from whatwhere.training.options import Options
+
+ITEMS = {
+    f"{task}-{name}-{seed}": Options(task, seed=seed, generator=generator)
+    for seed in (20, 21)
+    for task, name, generator in (("letter", "base", None), ("letter", "decoy", "decoy"), ("number", "base", None))
+}
+TOGETHER, APART = [300, 300, 300, 300], [200, 400, 600, 800]
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    directory = tmp_path / "sweep"
+    write_sweep(directory, ITEMS, {name: TOGETHER if "letter-base" in name else APART for name in ITEMS})
+    return directory
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "shipped"
+    write_shipped(directory)
+    for module in (subject, measure):
+        monkeypatch.setattr(module, "SHIPPED_ATLAS", directory)
+    return directory
+
+
+def answer(atlas: Results, question: str, part: str) -> Answer:
+    (row,) = (row for row in atlas.rows("answers", Answer) if (row.question, row.part) == (question, part))
+    return row
+
+
+def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
+    atlas = ww.study("atlas", sweep, points=5)
+    items = atlas.rows("items", Item)
+    assert [item.item for item in items] == list(ITEMS)
+    assert all(item.learned for item in items)
+    assert atlas.rows("missing", Missing) == []
+    assert len({point.step for point in atlas.rows("curves", Point) if point.item == items[0].item}) == 5
+    gap = answer(atlas, "leak", "base")
+    steps = 100 + 100 * (0.9 - 0.2) / (0.99 - 0.2), 700 + 100 * (0.9 - 0.2) / (0.99 - 0.2)
+    assert gap.value.value == pytest.approx(steps[1] / steps[0] - 1)
+    assert (gap.came_out, gap.value.n) == ("as expected", 2)
+    rest = answer(atlas, "heads", "letter")
+    assert rest.came_out == "not answered"
+    assert rest.sentence == (
+        "Not answered: needs letter items of 'base' and of 'heads 4' that learned, with equal seeds."
+    )
+    cells = {(cell.claim, cell.condition): cell for cell in atlas.rows("map", Cell)}
+    assert cells["letter-hops-together", "base"].verdict == "holds"
+    assert cells["letter-hops-together", "decoy"].verdict == "fails"
+    assert cells["exclusion-principle", "decoy"].about == "both"
+    claims = dict(zip(atlas.claims["id"], atlas.claims["verdict"], strict=True))
+    assert claims["atlas-letter-gap-is-the-leak"] == "holds"
+    assert claims["atlas-purity-by-attention-dropout"] == "not tested"
+    assert "Is 'the letter task learns all hops at once' made by the leak?" in atlas.summary
+
+
+def test_items_that_wait_failed_are_damaged_or_did_not_learn_are_told_apart(sweep: Path):
+    waiting, failed, damaged, gone = "letter-x-1", "letter-x-2", "letter-base-21", "letter-decoy-21"
+    write_sweep(sweep, {"letter-none-22": Options("letter", seed=22)}, {"letter-none-22": []})
+    rows = [f"{name},done," for name in ITEMS] + [f"{waiting},waiting,", f'{failed},failed,"it, broke"']
+    lines = ["item,status,problem", *rows, "letter-none-22,failed,the model solves no input"]
+    (sweep / "sweep.csv").write_text("\n".join([*lines, ""]))
+    (sweep / "items" / damaged / "dynamics" / "accuracy.csv").write_text("step,split\n1,x\n")
+    (sweep / "items" / gone / "test.csv").unlink()
+    atlas = ww.study("atlas", sweep)
+    missing = {row.item: row for row in atlas.rows("missing", Missing)}
+    assert set(missing) == {waiting, failed, damaged, gone}
+    assert missing[failed].problem == "it, broke"
+    assert missing[damaged].status == "damaged"
+    learned = {row.item: row.learned for row in atlas.rows("items", Item)}
+    assert not learned["letter-none-22"]  # its run ended and was scored: it counts as one that did not learn
+    assert {cell.n for cell in atlas.rows("map", Cell) if cell.claim == "letter-hops-together"} == {1}
+    assert "4 items have no results" in atlas.summary
+    assert "5 of them learn" not in atlas.summary
+    assert answer(atlas, "leak", "base").came_out == "open"  # one seed is left
+    assert "1 seed, no interval" in answer(atlas, "leak", "base").sentence
+
+
+def test_a_directory_that_is_no_sweep_is_refused(tmp_path: Path):
+    with pytest.raises(
+        WhatwhereError, match=r"expected the directory of a sweep \(one with a sweep.csv\), or the word"
+    ):
+        ww.study("atlas", tmp_path / "nothing")
+    with pytest.raises(WhatwhereError, match="expected no step, got 3"):
+        ww.study("atlas", tmp_path, step=3)
+
+
+@pytest.mark.parametrize("content", ["", "name,status\nx,done\n", 'item,status,problem\n"x,done\n', "\x00\x01"])
+def test_a_damaged_table_of_the_sweep_is_refused(tmp_path: Path, content: str):
+    (tmp_path / "sweep.csv").write_text(content)
+    with pytest.raises(WhatwhereError, match="is damaged: expected columns item, status and problem"):
+        ww.study("atlas", tmp_path)
+
+
+def test_names_of_items_cannot_leave_the_sweep(tmp_path: Path):
+    (tmp_path / "sweep.csv").write_text("item,status,problem\n../../other,done,\n")
+    with pytest.raises(WhatwhereError, match=r"expected names of items without a path, got '../../other'"):
+        sweep_table(tmp_path)
+
+
+def test_a_sweep_without_results_is_refused(tmp_path: Path):
+    write_sweep(tmp_path, {"a": Options("letter")}, {})
+    with pytest.raises(WhatwhereError, match=r"expected a sweep with items that are done, got .* with 1 that are not"):
+        ww.study("atlas", tmp_path)
+
+
+def test_fewer_than_two_points_of_a_curve_are_refused(tmp_path: Path):
+    with pytest.raises(WhatwhereError, match="expected 2 or more points of a curve, got 1"):
+        ww.study("atlas", tmp_path, points=1)
+
+
+def test_when_the_sweep_grows_the_results_are_no_longer_up_to_date(sweep: Path):
+    first = subject.SWEEP.open(sweep).inputs
+    assert subject.SWEEP.open(str(sweep)).inputs == first
+    write_sweep(sweep, {"more": Options("letter", seed=22)}, {"more": TOGETHER})
+    assert subject.SWEEP.open(sweep).inputs != first
+
+
+def test_what_ships_is_taken_if_nothing_is_named(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["atlas"], catch_exceptions=False)
+    assert "84 runs, 28 conditions, seeds 20, 21, 22. 83 of them learn" in re.sub(r"\s+", " ", done.stdout)
+    results = tmp_path / "analysis-shipped" / "atlas"
+    assert {"report.html", "effects.csv", "map.csv", "answers.csv"} <= {path.name for path in results.iterdir()}
+    assert pd.read_csv(results / "items.csv").equals(pd.read_csv(shipped / "items.csv"))
+    figures = {path.name for path in (results / "figures").iterdir()}
+    assert {"atlas-map.png", "atlas-map.csv", "atlas-paper.pdf", "atlas-effects.png"} <= figures
+
+
+def test_a_version_without_an_atlas_says_how_to_make_one(shipped: Path):
+    (shipped / "curves.csv").unlink()
+    with pytest.raises(WhatwhereError, match=r"got no curves.csv: none ships .* whatwhere sweep atlas --out DIR"):
+        ww.study("atlas")
+
+
+@pytest.mark.usefixtures("shipped")
+def test_answers_have_the_numbers_that_were_put_in():
+    atlas = ww.study("atlas", "shipped")
+    base, rates = answer(atlas, "leak", "base"), answer(atlas, "leak", "rates")
+    assert base.value.value == pytest.approx(LEAK + 0.03)
+    assert base.value.low == pytest.approx(LEAK + 0.03 - 4.302653 * 0.03 / math.sqrt(3), rel=1e-6)
+    assert rates.value.value == pytest.approx(LEAK + 0.03 + 0.05 / 3)
+    assert answer(atlas, "purity", "letter-dropout").value.value == pytest.approx(-0.3)
+    assert answer(atlas, "purity", "number-rate").value.value == -3
+    assert answer(atlas, "purity", "tau").value.value == pytest.approx(0.6 - 0.89)
+    assert answer(atlas, "length", "letter-steps").value.value == pytest.approx(0.1)
+    assert "the largest is that of steps x2" in answer(atlas, "length", "letter-steps").sentence
+    assert answer(atlas, "length", "number").value.value == 1
+    assert answer(atlas, "last", "letter").value.value == pytest.approx(2 / 3)
+    assert answer(atlas, "last", "order").value.value == pytest.approx(0.8)
+    assert answer(atlas, "heads", "split").value.value == 2
+    correlation = answer(atlas, "shortcuts", "hops")
+    assert correlation.value.value == pytest.approx(mean_rank_correlation("layers_per_hop", "chain_accuracy"))
+    rows = atlas.rows("answers", Answer)
+    assert all(row.came_out != "not answered" for row in rows)
+    assert len(rows) == sum(len(one.parts) for one in read_predictions().values())
+
+
+def mean_rank_correlation(first: str, second: str) -> float:
+    """With pandas, over the items of each task and seed that learned."""
+    items, outcomes, _, _ = atlas_rows()
+    values = {(row.item, row.outcome): row.value for row in outcomes}
+    found = []
+    for task, seed in product(("letter", "number"), (20, 21, 22)):
+        names = [item.item for item in items if (item.task, item.seed, item.learned) == (task, seed, True)]
+        pairs = pd.DataFrame([(values[name, first], values[name, second]) for name in names])
+        found.append(pairs.rank().corr().to_numpy()[0, 1])
+    return float(np.mean(found))
+
+
+def test_the_map_counts_seeds_of_items_that_learned():
+    items, _, verdicts, _ = atlas_rows()
+    cells = claim_map(items, verdicts, judged_claims())
+    always, seldom, rates = [claim.id for claim in judged_claims() if "letter" in claim.id][:3]
+    of = {(cell.claim, cell.condition): cell for cell in cells}
+    assert (of[always, "base"].verdict, of[always, "base"].share, of[always, "base"].n) == ("holds", 1, 3)
+    assert (of[seldom, "base"].verdict, of[seldom, "base"].share) == ("depends", pytest.approx(1 / 3))
+    assert (of[rates, "rate x2"].verdict, of[rates, "decoy, rate x2"].verdict) == ("fails", "fails")
+    assert of[always, "layers 4"].n == 2  # its third seed did not learn
+    shares = share_of_conditions(cells)
+    assert shares[always] == 1
+    assert shares[rates] == pytest.approx(15 / 17)
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (Estimate(0.3, 0.1, 0.5, 3), "as expected"),
+        (Estimate(0.3, -0.1, 0.7, 3), "open"),
+        (Estimate(-0.3, -0.5, -0.1, 3), "otherwise"),
+        (Estimate(0.3, math.nan, math.nan, 1), "open"),
+        (Estimate(math.nan, math.nan, math.nan, 0), "not answered"),
+    ],
+)
+def test_a_prediction_comes_out_if_the_whole_interval_says_so(value: Estimate, result: str):
+    assert came_out(Part("a number", "yes", "above 0"), value) == result
+
+
+def test_every_prediction_has_a_threshold_that_can_be_tested():
+    for question in read_predictions().values():
+        for part in question.parts.values():
+            assert meets(part.threshold, 0.0, part.number) in (True, False)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_figures_show_every_cell_with_a_sign(tmp_path: Path):
+    atlas = ww.study("atlas")
+    files = draw({atlas.name: atlas}, tmp_path)
+    assert {"atlas-map.pdf", "atlas-paper.png", "atlas-effects.csv"} <= {file.name for file in files}
+    figure = atlas.figures()["atlas-map"]
+    signs = [text.get_text() for text in figure.axes[0].texts]
+    counted = Counter(cell.verdict for cell in atlas.rows("map", Cell))
+    assert signs.count("+") == counted["holds"]
+    assert signs.count("\N{MINUS SIGN}") == counted["fails"]
+    assert sum(bool(re.fullmatch(r"\d/\d", sign)) for sign in signs) == counted["depends"]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()][:4] == [
+        "base",
+        "any-integers",
+        "decoy",
+        "strict",
+    ]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from evidence_among import among
+
+from whatwhere.studies.forecast import calibration
+from whatwhere.studies.forecast.claims import CLAIMS
+from whatwhere.studies.judging import judge
+
+NUMBER = {"a": 40.0, "b": 55.0, "c": 90.0}
+LETTER = {"a": 130.0, "b": 300.0, "c": 500.0, "d": math.inf}
+
+
+@pytest.fixture(autouse=True)
+def _medians(monkeypatch) -> None:
+    known = {"all": 150.0, "number": 20.0, "letter": 900.0}
+    monkeypatch.setattr(calibration, "MEDIANS", {0.9: known, 0.5: known})
+
+
+@pytest.fixture
+def judged(made_up):
+    def run(number=NUMBER, letter=LETTER, said=None, **changes):
+        there = {
+            "number": made_up("number", number, (said or {}).get("number"), **changes),
+            "letter": made_up("letter", letter, (said or {}).get("letter"), **changes),
+        }
+        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+
+    return run
+
+
+def test_a_perfect_forecast_beats_everything(judged) -> None:
+    found = judged()
+    assert {name for name, one in found.items() if one.verdict != "holds"} == set()
+    assert found["forecast-within-a-quarter"].value == 0
+    assert found["forecast-beats-dispersion"].inputs == 6
+
+
+def test_a_forecast_that_is_no_better_than_the_median_does_not_beat_it(judged) -> None:
+    constant = {"number": dict.fromkeys(NUMBER, 150.0), "letter": dict.fromkeys(LETTER, 150.0)}
+    found = judged(said=constant)
+    assert found["forecast-beats-median"].verdict in ("open", "fails")
+    assert found["forecast-within-a-quarter"].verdict == "fails"
+    assert found["forecast-orders-models"].verdict == "fails"
+
+
+def test_models_that_the_forecast_was_chosen_on_prove_nothing(judged) -> None:
+    found = judged(tuned=True)
+    assert {one.verdict for one in found.values()} == {"not tested"}
+    assert "every model here is one that the forecast was chosen on" in found["forecast-beats-median"].why
+
+
+def test_models_that_never_break_leave_it_untested(judged) -> None:
+    found = judged(number={"a": math.inf}, letter={"a": math.inf})
+    assert "none of 2 held-out variants falls below 0.5" in found["forecast-within-a-quarter"].why
+
+
+def test_one_task_alone_can_be_judged(made_up) -> None:
+    verdicts = made_up("number", NUMBER).claims.set_index("id").verdict
+    assert verdicts["forecast-beats-dispersion"] == "holds"

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from whatwhere.studies.claim import Claim
+from whatwhere.studies.dynamics.tables import Score
+from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.growth import GROWTH
+from whatwhere.studies.growth.claims import CLAIMS
+from whatwhere.studies.growth.onsets import find_onsets, held_from
+from whatwhere.studies.growth.tables import Detector, GrowthSettings, Loss
+from whatwhere.studies.results import Results
+
+STEPS = (0, 10, 20, 30)
+
+
+def made(rows: dict[tuple[int, int], list[tuple[float, float, float, float]]], copying: list[float]) -> Results:
+    """Results with the given (positional, symbolic, previous, induction) of each head at each step."""
+    results = Results(GROWTH, GrowthSettings(), "theory")
+    cells = [(step, *head, *values[at]) for at, step in enumerate(STEPS) for head, values in rows.items()]
+    results.write("scores", [Score(s, la, h, "chosen", 1e-4, p, y, 1.0, 0.5, 0.0, 8) for s, la, h, p, y, _, _ in cells])
+    results.write("detectors", [Detector(s, la, h, one, two) for s, la, h, _, _, one, two in cells])
+    results.write("losses", [Loss(s, 100 * s, None, 5.0, gain) for s, gain in zip(STEPS, copying, strict=True)])
+    results.write("onsets", find_onsets(results))
+    return results
+
+
+FLAT = (1.0, 1.0, 0.1, 0.1)
+BACK, COPIER = (0.99, 0.02, 0.8, 0.1), (0.01, 0.98, 0.1, 0.6)
+GROWN = {(0, 0): [FLAT, BACK, BACK, BACK], (1, 0): [FLAT, FLAT, COPIER, COPIER], (1, 1): [FLAT, COPIER, FLAT, FLAT]}
+
+
+def claim(name: str) -> Claim:
+    return next(one for one in CLAIMS if one.id == name)
+
+
+def value(name: str, results: Results) -> float:
+    return claim(name).measure(Evidence.of(results)).value
+
+
+def test_an_event_counts_from_where_it_holds_to_the_end() -> None:
+    steps = np.array(STEPS)
+    assert held_from(steps, np.array([False, True, True, True])) == 10
+    assert held_from(steps, np.array([True, True, False, True])) == 30
+    assert held_from(steps, np.array([True, True, True, True])) == 0
+    assert held_from(steps, np.array([True, True, True, False])) is None
+
+
+def test_events_are_listed_in_the_order_of_their_steps() -> None:
+    found = find_onsets(made(GROWN, [0, 0, 0.4, 2.0]))
+    assert [(row.event, row.layer, row.head, row.step) for row in found] == [
+        ("positional", 0, 0, 10),
+        ("previous", 0, 0, 10),
+        ("symbolic", 1, 0, 20),
+        ("induction", 1, 0, 20),
+        ("copying", None, None, 30),
+    ]
+    assert [row.tokens for row in found] == [1000, 1000, 2000, 2000, 3000]
+
+
+def test_claims_read_the_order_of_events() -> None:
+    results = made(GROWN, [0, 0, 0.4, 2.0])
+    assert value("growth-both-kinds", results) == 2
+    assert value("growth-positional-first", results) == 2
+    assert value("growth-copying-with-symbolic", results) == pytest.approx(np.log2(1.5))
+    assert value("growth-induction-heads-symbolic", results) == pytest.approx(0.866, abs=0.01)
+    assert value("growth-previous-heads-positional", results) == pytest.approx(0.866, abs=0.01)
+
+
+def test_what_never_happens_is_not_tested() -> None:
+    flat: Any = made({head: [FLAT] * 4 for head in GROWN}, [0] * 4)
+    assert value("growth-both-kinds", flat) == 0
+    with pytest.raises(NotTested, match="no event 'positional' holds"):
+        value("growth-positional-first", flat)
+    assert np.isnan(value("growth-induction-heads-symbolic", flat))

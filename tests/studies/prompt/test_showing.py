@@ -1,0 +1,56 @@
+"""What a person reads and sees, and what the claims make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import nan
+
+import pytest
+from evidence_among import among
+from matplotlib import pyplot
+
+from whatwhere.studies.evidence import NotTested
+from whatwhere.studies.prompt import PROMPT
+from whatwhere.studies.results import Results
+
+CLAIMS = {claim.id: claim for claim in PROMPT.all_claims()}
+
+
+def shown(results: Results) -> str:
+    return " ".join(results.summary.split())
+
+
+def test_the_summary_tells_what_was_foreseen_and_what_came(made_up: Callable[..., Results]):
+    text = shown(made_up())
+    assert "Fewer than half of the keys are found from 1,000 tokens on." in text
+    assert "foreseen by margin: 900 tokens (450 to ?); off by a factor of 1.1" in text
+    assert "without these 3 heads -2.0; without 3 random others in the same layers +3.5" in text
+    text = shown(made_up(foreseen=nan, measured=nan, off=0.0))
+    assert "still finds half of the keys or more at 2,048 tokens" in text
+    assert "foreseen by attention: no failure; no failure was seen" in text
+    assert "foreseen by margin: no failure; wrong: it fails" in shown(made_up(foreseen=nan, off=9.0))
+    assert "wrong: none was seen up to 2,048" in shown(made_up(measured=nan, off=1.2))
+    assert "nothing to foresee" in shown(made_up(able=False)) and "foreseen by" not in shown(made_up(able=False))
+
+
+def test_claims_read_the_tables(made_up: Callable[..., Results]):
+    evidence = among({"None": made_up()})
+    for name in ("prompt-margins-foresee-failure", "prompt-attention-foresees-failure"):
+        found = CLAIMS[name].measure(evidence)
+        assert found.value == 0.15 and CLAIMS[name].met(found.value)
+        assert not CLAIMS[name].met(CLAIMS[name].measure(among({"None": made_up(off=3.0)})).value)
+    assert CLAIMS["prompt-key-heads-symbolic"].measure(evidence).value == pytest.approx(2 / 3)
+    assert CLAIMS["prompt-key-heads-needed"].measure(evidence).value == 5.5
+    for claim in CLAIMS.values():
+        with pytest.raises(NotTested, match="does not find half of the pass keys"):
+            claim.measure(among({"None": made_up(able=False)}))
+    with pytest.raises(NotTested, match="no prompt was longer"):
+        CLAIMS["prompt-margins-foresee-failure"].measure(among({"None": made_up(off=nan)}))
+
+
+def test_the_figure_shows_both_forecasts(made_up: Callable[..., Results]):
+    (figure,) = made_up().figures().values()
+    left, right = figure.axes
+    assert [line.get_label() for line in left.lines].count("foreseen by margin") == 1
+    assert right.get_legend() is not None and len(left.get_xticks()) == 3
+    pyplot.close("all")
