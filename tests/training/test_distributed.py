@@ -130,3 +130,21 @@ def test_a_broken_connection_is_said_in_words(error: RuntimeError, monkeypatch: 
 def test_a_defect_is_not_taken_for_a_broken_connection():
     with pytest.raises(RuntimeError, match="shapes differ"), ours._others_may_end():
         raise RuntimeError("shapes differ")
+
+
+def test_who_only_helps_leaves_the_group_and_skips_pythons_clean_up(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    steps: list[object] = []
+
+    def end(code: int) -> None:
+        steps.append(code)
+        raise SystemExit(code)
+
+    monkeypatch.setattr(distributed, "destroy_process_group", lambda: steps.append("left"))
+    monkeypatch.setattr(os, "_exit", end)
+    sys.stderr.write("the last words")
+    with pytest.raises(SystemExit):
+        ours.leave(5)
+    assert steps == ["left", 5]
+    assert capfd.readouterr().err == "the last words"

@@ -59,14 +59,13 @@ several devices or hosts: torchrun --nproc-per-node 2 -m whatwhere train ..."""
 
 def _train_command(options: Options, out_dir: str, track: str | None, resume: bool, as_json: bool) -> None:
     from whatwhere.store.addresses import local
-    from whatwhere.training.distributed import joined
+    from whatwhere.training.distributed import joined, leave
     from whatwhere.training.run import Run
     from whatwhere.training.tracking import find_tracker
 
     with joined() as processes:
         if not processes.first:
-            _assist(Run(out_dir), processes)
-            return
+            leave(_assist(Run(out_dir), processes))
         run = Run(local(out_dir, note))
         start_tracker = find_tracker(track) if track else None
         if resume:
@@ -80,18 +79,19 @@ def _train_command(options: Options, out_dir: str, track: str | None, resume: bo
     _report(run, as_json)
 
 
-def _assist(run: Run, processes: Processes) -> None:
-    """Trains as one of several processes; the first one speaks for all."""
+def _assist(run: Run, processes: Processes) -> int:
+    """Trains as one of several processes, and returns the exit code; the first process prints for all."""
     from whatwhere.training.distributed import OtherEnded
     from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
     try:
         train_run(run, processes=processes)
-    except Interrupted as stopped:
-        raise typer.Exit(INTERRUPTED) from stopped
-    except OtherEnded as ended:
-        raise typer.Exit(2) from ended
+    except Interrupted:
+        return INTERRUPTED
+    except OtherEnded:
+        return 2
+    return 0
 
 
 def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:

@@ -12,10 +12,11 @@ need not see its disk. Whoever meets an error leaves the group, and that ends al
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import torch
 from torch import Tensor, distributed
@@ -131,6 +132,19 @@ def joined() -> Iterator[Processes]:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), beside)
     finally:
         distributed.destroy_process_group()
+
+
+def leave(code: int) -> NoReturn:
+    """Ends a process that is not the first of its training, without Python's own clean-up.
+
+    A thread of gloo may hold the last message a moment longer. If Python is cleaning up when it lets go, torch aborts
+    the process, and a training that succeeded ends with an error (pytorch/pytorch pull request 179291). Such a process
+    has written nothing, so nothing is lost.
+    """
+    distributed.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _variable(name: str, default: int, least: int = 0) -> int:
