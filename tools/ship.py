@@ -1,6 +1,7 @@
-"""Puts the last model of a run into the package: ``python tools/ship.py RUN [NAME]``.
+"""Puts a run into the package: ``python tools/ship.py RUN [NAME]``.
 
-What ships is the model, its learning curves, its dynamics, and how it was made.
+What ships is the last model, its learning curves, its dynamics, and how it was made. Under a name such as
+``seeds/11/number`` it is the learning curves and the results of all studies, as evidence for claims, without the model.
 """
 
 from __future__ import annotations
@@ -15,29 +16,39 @@ from whatwhere.model.checkpoint import save_model
 from whatwhere.store.documents import write_json
 from whatwhere.store.files import whole_file, write_bytes
 from whatwhere.store.manifest import Manifest
+from whatwhere.studies import STUDIES
 from whatwhere.training.evaluate import measure_on_test_split
 from whatwhere.training.run import METRICS, Run
-from whatwhere.zoo.load import SHIPPED_AT
+from whatwhere.zoo.load import MODEL, SHIPPED_AT
 
 
 def ship(run: Run, destination: Path, name: str | None = None) -> Path:
-    """Writes the last model of an ended and scored run, with its history, to ``destination/NAME``.
+    """Writes what ships of an ended and scored run to ``destination/NAME``.
+
+    Args:
+        run: the run.
+        destination: the folder of what ships.
+        name: the task's by default; ``seeds/SEED/NAME`` leaves out the model and takes the results of every study.
 
     Raises:
         WhatwhereError: the run has not ended, or was not scored.
     """
     if not run.ended:
         raise WhatwhereError(f"{run.directory} has not ended; go on with --resume first.")
-    dynamics = Manifest(run.directory / "dynamics")
-    if not dynamics.exists or not dynamics.record.complete:
+    done = {study: Manifest(run.directory / study) for study in STUDIES if _is_complete(run.directory / study)}
+    if "dynamics" not in done:
         raise WhatwhereError(f"{run.directory} was not scored; do it with: whatwhere dynamics {run.directory}")
     config, test, made = run.config, measure_on_test_split(run), run.about()
     home = destination / (name or config.task.name)
-    save_model(home / "model.safetensors", run.load(), {"step": test[0].step})
+    evidence = home.parent != destination
+    if not evidence:
+        save_model(home / MODEL, run.load(), {"step": test[0].step})
     write_bytes(home / METRICS, run.manifest.get(METRICS, "the run's metrics"))
-    for file in (*dynamics.record.files, dynamics.path.name):
-        with whole_file(home / "dynamics" / file) as beside:
-            shutil.copyfile(dynamics.directory / file, beside)
+    for study, results in done.items():
+        if evidence or study == "dynamics":
+            for file in (*results.record.files, results.path.name):
+                with whole_file(home / study / file) as beside:
+                    shutil.copyfile(results.directory / file, beside)
     data = "".join(f" --{key} {value}" for key, value in config.task.to_dict().items() if key == "generator")
     command = f"whatwhere train {config.task.name}{data} --preset {config.preset} --seed {config.seed}"
     write_json(
@@ -53,6 +64,11 @@ def ship(run: Run, destination: Path, name: str | None = None) -> Path:
         },
     )
     return home
+
+
+def _is_complete(results: Path) -> bool:
+    manifest = Manifest(results)
+    return manifest.exists and manifest.record.complete
 
 
 if __name__ == "__main__":

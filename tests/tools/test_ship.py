@@ -9,6 +9,8 @@ from ship import ship
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import load_model
 from whatwhere.store.documents import read_json
+from whatwhere.studies import study_named
+from whatwhere.studies.results import Results
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train
 from whatwhere.training.presets import smoke
@@ -47,6 +49,16 @@ def test_a_run_ships_with_its_history_and_can_be_taken_back(tmp_path: Path, monk
     again = ww.study("dynamics", taken, out=taken.directory, inputs=8)
     assert len(again["scores"]) == len(scores), "the history is kept, though the checkpoints before the last are not"
     assert take.take("mine", tmp_path / "taken") is None
+    ship(run, tmp_path / "zoo", "seeds/11/letter")
+    assert not (tmp_path / "zoo" / "seeds/11/letter/model.safetensors").exists()
+    assert take.further_seeds() == ["seeds/11/letter"]
+    evidence = take.take("seeds/11/letter", tmp_path / "evidence")
+    assert evidence is not None
+    assert evidence.steps() == []
+    assert Results.open(study_named("dynamics"), tmp_path / "evidence" / "dynamics")["scores"].equals(scores)
+    (tmp_path / "evidence" / "dynamics" / "scores.csv").unlink()  # as a kill between two files leaves it
+    assert take.take("seeds/11/letter", tmp_path / "evidence") is not None
+    assert take.take("seeds/11/letter", tmp_path / "evidence") is None
     (tmp_path / "zoo" / "other").mkdir()
     (tmp_path / "zoo" / "other" / "about.json").write_text('{"command": "whatwhere train number"}')
     with pytest.raises(WhatwhereError, match="expected the shipped model 'other', got another run"):

@@ -43,6 +43,17 @@ def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
     assert jobs["length-number"].arguments["settings"] == study_named("length").smoke
 
 
+def test_shipped_results_of_further_seeds_are_taken_and_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("whatwhere.zoo.take.further_seeds", lambda: ["seeds/11/number"])
+    jobs = {job.name: job for job in jobs_of(Plan(from_zoo=True), tmp_path)}
+    assert jobs["zoo-number-11"].arguments == {
+        "directory": str(tmp_path / "seeds/11/number"), "name": "seeds/11/number"
+    }  # fmt: skip
+    assert [name for name in jobs if name.endswith("-11")] == ["zoo-number-11"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -73,10 +73,13 @@ class Plan:
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
         from whatwhere.zoo.load import SHIPPED
+        from whatwhere.zoo.take import further_seeds
 
         if self.from_zoo:
-            for name in SHIPPED:
-                yield PlannedRun(name, None, name)
+            yield from (PlannedRun(name, None, name) for name in SHIPPED)
+            for place in further_seeds():
+                _, seed, name = place.split("/")
+                yield PlannedRun(place, None, f"{name}-{seed}", has_model=False)
             return
         for seed in range(self.seed, self.seed + self.seeds):
             for name, task in (ARMS | CONTROL if self.with_control else ARMS).items():
@@ -93,9 +96,11 @@ class PlannedRun:
     place: str
     """Its folder below the directory of the reproduction."""
     config: TrainingConfig | None
-    """None for a shipped model."""
+    """None for what ships."""
     label: str
     """``number``, ``letter-11``: part of the names of its jobs."""
+    has_model: bool = True
+    """Whether there is a model to measure; further seeds ship as results alone."""
 
 
 def jobs_of(plan: Plan, directory: Path) -> list[Job]:
@@ -110,13 +115,13 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
         place = str(directory / run.place)
         if run.config is None:
             model = Job(f"zoo-{run.label}", f"{run.label} model taken", "whatwhere.work.jobs:take_shipped",
-                        {"directory": place, "name": run.label})  # fmt: skip
+                        {"directory": place, "name": run.place})  # fmt: skip
         else:
             model = Job(f"train-{run.label}", f"{run.label} model trained", "whatwhere.work.jobs:train_run",
                         {"directory": place, "config": run.config.to_dict()},
                         gpu=run.config.device == "cuda")  # fmt: skip
         made.append(model)
-        for study in (study for study in asked if study.subject.part == "run"):
+        for study in (study for study in asked if study.subject.part == "run" and run.has_model):
             settings = _shipped_settings(run.label, study) if run.config is None else None
             about = {"study": study.name, "source": place, "directory": f"{place}/{study.name}"}
             studies.append(_study_job(f"{study.name}-{run.label}", study, about, settings, plan, (model.name,)))

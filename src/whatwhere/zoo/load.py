@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SHIPPED_AT = Path(__file__).parent
 """A directory for each shipped model: the model, how it was made, its learning curves and its scores along training."""
+MODEL = "model.safetensors"
 SHIPPED = ("number", "letter", "letter-control")
 """The authors' recipe on both tasks, and on leak-free letter data."""
 
@@ -38,7 +39,7 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
     if step is not None:
         raise WhatwhereError(f"expected a run directory, since step {step} was asked for; got {source}.")
     if name in SHIPPED:
-        return load_model(SHIPPED_AT / name / "model.safetensors")
+        return load_model(SHIPPED_AT / name / MODEL)
     if path.is_file() and path.suffix == ".safetensors":
         return load_model(path)
     from whatwhere.trace.open import load_rotary

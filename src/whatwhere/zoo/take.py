@@ -1,4 +1,4 @@
-"""A shipped model as a run directory, so that every study of a run takes it: its history and its last checkpoint."""
+"""What ships, as run directories: models with their history, and the results of further seeds without their models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whatwhere.store.documents import read_json
 from whatwhere.store.files import read_bytes, whole_file
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.run import METRICS, Run, TestAccuracy
-from whatwhere.zoo.load import SHIPPED_AT
+from whatwhere.zoo.load import MODEL, SHIPPED_AT
 
 
 def about(name: str) -> dict[str, Any]:
@@ -20,11 +20,16 @@ def about(name: str) -> dict[str, Any]:
     return read_json(SHIPPED_AT / name / "about.json", "the description of a shipped model")
 
 
+def further_seeds() -> list[str]:
+    """The runs of other seeds, ``seeds/11/number``: claims are judged from their results, which ship as tables."""
+    return sorted(path.parent.relative_to(SHIPPED_AT).as_posix() for path in SHIPPED_AT.glob("seeds/*/*/about.json"))
+
+
 def take(name: str, directory: Path) -> Run | None:
-    """Writes a shipped model to a directory as the run that it came from, without the checkpoints before the last.
+    """Writes what ships to a directory as the run that it came from, without the checkpoints before the last.
 
     Args:
-        name: of the shipped model.
+        name: of a shipped model, or one of :func:`further_seeds`, which has no model.
         directory: the run; what is there already is kept.
 
     Returns:
@@ -34,20 +39,22 @@ def take(name: str, directory: Path) -> Run | None:
         WhatwhereError: another run is there.
     """
     made, run, home = about(name), Run(directory), SHIPPED_AT / name
+    results = [file.relative_to(home) for file in sorted(home.glob("*/*.*"))]
     if run.exists:
         if run.about().get("shipped") != made["command"]:
             raise WhatwhereError(
                 f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to go on "
                 "with it, or choose another --out."
             )
-        if run.steps() and run.test():
+        if all((directory / file).is_file() for file in results):  # they are copied last
             return None
     else:
         run.create(TrainingConfig.from_dict(made["training"]), {"shipped": made["command"]})
-    run.save_checkpoint(made["steps"], load_model(home / "model.safetensors"))
+    if (home / MODEL).is_file():
+        run.save_checkpoint(made["steps"], load_model(home / MODEL))
     run.manifest.put(METRICS, read_bytes(home / METRICS, "the learning curves of a shipped model"))
     run.write_test([TestAccuracy(made["steps"], **row) for row in made["test"]])
-    for file in sorted((home / "dynamics").glob("*.*")):
-        with whole_file(directory / "dynamics" / file.name) as beside:
-            shutil.copyfile(file, beside)
+    for file in results:
+        with whole_file(directory / file) as beside:
+            shutil.copyfile(home / file, beside)
     return run
