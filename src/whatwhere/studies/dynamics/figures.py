@@ -28,11 +28,13 @@ from whatwhere.studies.dynamics.panels import (
     draw_scores,
     legend_below,
     mark_maximum,
+    step_axis,
 )
 from whatwhere.studies.results import Results
 
 PAPER_LAYERS = (1, 5, 11)
 """The depths of Figure 2B."""
+STEPS = "training step (square-root scale)"
 COLUMN = 4.6
 """Inches for each run."""
 
@@ -57,7 +59,7 @@ def draw_figure_2(results: Mapping[str, Results]) -> Figure:
         scores[0].set_title(f"{'B. ' if not column else ''}Scores and entropy", weight="bold")
         draw_purity(counts, run.pure(GAMMAS[0]), run.last)
         counts.set_title(f"{'C. ' if not column else ''}Heads that are pure for good", weight="bold")
-        counts.set_xlabel("training step")
+        counts.set_xlabel(STEPS)
         for axes in panels[:, column]:
             mark_maximum(axes, run, label_at=0.02 if axes is accuracy else None)
     panels[0, 0].set_ylabel("accuracy")
@@ -81,7 +83,7 @@ def draw_all_layers(results: Mapping[str, Results]) -> Figure:
             if axes.get_visible():
                 draw_scores(axes, run, layer)
                 mark_maximum(axes, run)
-        part.supxlabel("training step", fontsize=9)
+        part.supxlabel(STEPS, fontsize=9)
     legend_below(figure, [parts[0].axes[0]])
     return figure
 
@@ -99,7 +101,7 @@ def draw_gammas(results: Mapping[str, Results]) -> Figure:
             axes.set_title(rf"{run.title}, $\gamma$ = {gamma:g}", weight="bold")
         line[0].set_ylabel("heads pure for good")
     for axes in panels[-1]:
-        axes.set_xlabel("training step")
+        axes.set_xlabel(STEPS)
     legend_below(figure, [panels[0, 0]])
     return figure
 
@@ -125,9 +127,9 @@ def draw_seeds(results: Mapping[str, Results]) -> Figure:
             axes.set_visible(False)
         for axes, text in zip(both[0], (f"{title}: accuracy", "Pure for good"), strict=True):
             axes.set_title(text, weight="bold")
-            axes.set_xlim(0, max(run.last for run in runs))  # shared by the panels below
+            step_axis(axes, max(run.last for run in runs))  # shared by the panels below
         for axes in both[len(runs) - 1]:
-            axes.set_xlabel("training step")
+            axes.set_xlabel(STEPS)
             axes.tick_params(labelbottom=True)
     legend_below(figure, panels.ravel().tolist())
     return figure
@@ -150,7 +152,7 @@ def draw_readings(results: Mapping[str, Results]) -> Figure:
     for axes, tau in zip(panels[0], taus, strict=True):
         axes.set_title(rf"$\tau$ = {tau:g}", weight="bold")
     for axes in panels[-1]:
-        axes.set_xlabel("training step")
+        axes.set_xlabel(STEPS)
     figure.suptitle(f"{run.title}: heads that are pure for good", x=0.01, ha="left", weight="bold", fontsize=10)
     legend_below(figure, [panels[0, 0]])
     return figure

@@ -22,6 +22,14 @@ HOP_LINES = ("-", "--", "-.", ":")
 COLOUR = {"positional": POSITIONAL, "symbolic": SYMBOLIC}
 
 
+def step_axis(axes: Axes, last: int) -> None:
+    """Training steps on a square-root scale, as on the page: most happens in the first tenth of a long run."""
+    axes.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))
+    axes.set_xlim(0, max(last, 1))
+    axes.set_xticks(sorted({float(f"{last * part**2:.1g}") for part in (0, 0.2, 0.4, 0.6, 0.8, 1)}))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
 def draw_accuracy(axes: Axes, run: Training) -> None:
     """The accuracy of each hop class, and their mean (Figure 2A)."""
     for hop, curve in zip(run.hops, run.accuracy.T, strict=True):
@@ -29,7 +37,7 @@ def draw_accuracy(axes: Axes, run: Training) -> None:
         axes.plot(run.steps, curve, HOP_LINES[at], color=HOPS[at], linewidth=1.4, label=label)
     axes.plot(run.steps, run.mean, color=MEAN, linewidth=2.2, label="mean")
     axes.set_ylim(-0.03, 1.06)
-    axes.set_xlim(0, max(run.last, 1))
+    step_axis(axes, run.last)
 
 
 def draw_scores(axes: Axes, run: Training, layer: int) -> None:
@@ -48,7 +56,7 @@ def draw_scores(axes: Axes, run: Training, layer: int) -> None:
             )  # fmt: skip
     axes.set_ylim(-0.05, 1.08)
     axes.set_yticks((0, 0.5, 1))
-    axes.set_xlim(0, max(run.last, 1))
+    step_axis(axes, run.last)
     axes.set_ylabel(f"layer {layer}")
 
 
@@ -85,7 +93,7 @@ def draw_counts(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
         steps, counts = [0, *rises, last], [*range(len(rises) + 1), len(rises)]
         axes.step(steps, counts, where="post", color=COLOUR[kind], linestyle=LINE[kind], label=kind)
     axes.set_ylim(-0.3, 1.14 * everyone)
-    axes.set_xlim(0, max(last, 1))
+    step_axis(axes, last)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -95,7 +103,7 @@ def mark_maximum(axes: Axes, run: Training, label_at: float | None = None) -> No
         return
     axes.axvline(run.best, color=NEUTRAL, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
     if label_at is not None:
-        right = run.best > 0.55 * run.last  # the legend of the accuracies stands at the right
+        right = run.best > 0.3 * run.last  # the legend of the accuracies stands at the right
         axes.annotate(
             f"$t^*$ = {run.best:,.0f}", (run.best, label_at), (-3 if right else 3, 1),
             xycoords=("data", "axes fraction"), textcoords="offset points",
