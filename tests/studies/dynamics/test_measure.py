@@ -168,3 +168,11 @@ def test_a_run_without_checkpoints_is_refused(tmp_path: Path) -> None:
 def test_impossible_settings_are_refused(settings: dict, message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         DynamicsSettings(**settings)
+
+
+def test_some_checkpoints_are_denser_early_and_all_are_what_is_scored_without_the_option(run: Run) -> None:
+    measured(run, DynamicsSettings(inputs=8, readings=6, checkpoints=3))
+    assert stored(run) == [0, 8], "of steps 0, 6 and 24 by the plan: those nearest to them that are there"
+    assert "checkpoints" not in SETTINGS.decisive(), "results that were made before there was the option stay valid"
+    with pytest.raises(WhatwhereError, match="expected 1 or more checkpoints, got 0"):
+        DynamicsSettings(checkpoints=0)

@@ -57,7 +57,7 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
         WhatwhereError: there are no checkpoints, or one is damaged.
     """
     ended = run.ended  # asked first: a checkpoint that comes later is then no surprise
-    steps = run.steps()
+    steps = _chosen(run, settings, run.steps())
     tables = _Tables(results)
     if not steps and not tables.done:
         raise WhatwhereError(
@@ -118,9 +118,24 @@ class _Tables:
         self._saved, self._changed = time.monotonic(), False
 
 
+def _chosen(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> list[int]:
+    """The checkpoints that are scored: all, or some at equal distances of the square root of the step, and the last.
+
+    Most happens early (Figure 2). The steps follow from the plan of the run, so a run in training goes on with them.
+    """
+    if settings.checkpoints is None:
+        return list(steps)
+    spacing, last = run.config.spacing, run.config.schedule.steps
+    parts = np.linspace(0, 1, settings.checkpoints) ** 2
+    wanted = {*(np.round(parts * last / spacing) * spacing).astype(int).tolist(), *steps[-1:]}
+    return [step for step in steps if step in wanted]
+
+
 def _read_widely(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> set[int]:
     """The checkpoints at which all readings are taken: spread over the run as planned, and the last that is there."""
     config = run.config
+    if settings.checkpoints is not None:
+        return set(steps[:: max(1, settings.checkpoints // settings.readings)]) | set(steps[-1:])
     stride = config.spacing * max(1, round(config.schedule.steps / config.spacing / settings.readings))
     return {step for step in steps if step % stride == 0} | set(steps[-1:])
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
@@ -22,15 +22,22 @@ class DynamicsSettings:
     seed: Annotated[int, "Seed of these sequences."] = 0
     tau: Annotated[float, "Temperature of the swap weights in the table of scores; the authors' is 1e-4."] = 1e-4
     readings: Annotated[int, "Checkpoints, spread over the run, at which other queries than the last are read."] = 25
+    checkpoints: Annotated[
+        int | None, "About how many checkpoints to score, denser early in the run; all if not given."
+    ] = None
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "readings"):
-            if getattr(self, name) < 1:
-                raise WhatwhereError(f"expected 1 or more {name}, got {getattr(self, name)}.")
+        for name in ("inputs", "readings", "checkpoints"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise WhatwhereError(f"expected 1 or more {name}, got {value}.")
         if not LEAST_TAU <= self.tau < math.inf:
             raise WhatwhereError(
                 f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, the authors' is 1e-4."
             )
+
+    def decisive(self) -> dict[str, Any]:
+        """What a manifest keeps: results of all checkpoints do not depend on an option that was not given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def taus(self) -> tuple[float, ...]:
