@@ -222,7 +222,12 @@ def test_progress_counts_replies_from_those_that_are_there(tmp_path: Path) -> No
     for tasks in ("one_hop_letter", "one_hop_letter,one_hop_number"):
         settings = CHAT.with_settings(tasks=tasks, sizes=(12,), runs=(1,), examples=3)
         measure(
-            CHAT, opened, settings, tmp_path, existing="replace", progress=lambda _, done, total: seen.append((done, total))
+            CHAT,
+            opened,
+            settings,
+            tmp_path,
+            existing="replace",
+            progress=lambda _, done, total: seen.append((done, total)),
         )
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3), (3, 6), (4, 6), (5, 6), (6, 6)]
 
