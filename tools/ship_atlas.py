@@ -17,8 +17,8 @@ from whatwhere.store.files import read_bytes, write_bytes
 from whatwhere.store.tables import read_csv, write_csv
 from whatwhere.studies.atlas import ATLAS
 from whatwhere.studies.atlas.measure import SHIPPED
+from whatwhere.studies.atlas.tables import SHIPPED_AT
 from whatwhere.studies.results import Results
-from whatwhere.studies.subject import SHIPPED_ATLAS
 
 MOST_BYTES = 1_000_000
 """Of all tables together: a repository is no place for more."""
@@ -62,6 +62,6 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
 if __name__ == "__main__":
     try:
         (place,) = sys.argv[1:]
-        print(ship_atlas(Path(place), SHIPPED_ATLAS))
+        print(ship_atlas(Path(place), SHIPPED_AT))
     except WhatwhereError as error:
         sys.exit(f"whatwhere: {error}")

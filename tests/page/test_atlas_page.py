@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from atlas_world import write_shipped
+from atlas_world import use_shipped, write_shipped
 from page_browser import Open, drawn, saved, table
 from playwright.sync_api import expect
 
 import whatwhere as ww
 from whatwhere.page import write_page
-from whatwhere.studies import subject
-from whatwhere.studies.atlas import measure
 
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in (subject, measure):
-        monkeypatch.setattr(module, "SHIPPED_ATLAS", tmp_path / "shipped")
+    use_shipped(tmp_path / "shipped", monkeypatch)
     write_shipped(tmp_path / "shipped")
     return write_page(ww.study("atlas", out=tmp_path).directory)
 

@@ -89,10 +89,10 @@ def test_the_same_settings_go_on_and_others_are_refused(manifest: Manifest):
         again(manifest).begin("geometry", {}, {})
 
 
-def test_force_replaces_what_the_manifest_names_and_nothing_else(manifest: Manifest):
+def test_overwriting_removes_what_the_manifest_names_and_nothing_else(manifest: Manifest):
     manifest.put("a.csv", b"x")
     (manifest.directory / "mine.txt").write_text("keep")
-    again(manifest).begin("geometry", {}, {}, force=True)
+    again(manifest).begin("geometry", {}, {}, overwrite=True)
     assert sorted(path.name for path in manifest.directory.iterdir()) == ["manifest.json", "mine.txt"]
 
 

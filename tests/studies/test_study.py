@@ -121,6 +121,32 @@ def test_json_is_all_that_it_prints_on_stdout():
     assert [row["hop"] for row in content["tables"]["shares"]] == [1, 2]
 
 
+def test_force_measures_anew_with_the_same_settings_and_says_what_it_replaces(parrot: Study):
+    table, asked = Path("analysis-letter/parrot/shares.csv"), ["parrot", "letter", "--hops", "1"]
+    CliRunner().invoke(app, asked, catch_exceptions=False)
+    object.__setattr__(parrot, "measure", lambda _, __, results, ___: results.write("shares", [_share(parrot, 0.25)]))
+    CliRunner().invoke(app, asked, catch_exceptions=False)
+    assert pd.read_csv(table)["right"].tolist() == [1.0], "results that are up to date stay"
+    done = CliRunner().invoke(app, [*asked, "--force"], catch_exceptions=False)
+    assert "this replaces shares.csv in analysis-letter/parrot" in done.stderr
+    assert pd.read_csv(table)["right"].tolist() == [0.25], "the code has changed, and --force measures with it"
+
+
+def test_results_of_another_version_stay_and_the_command_says_so(parrot: Study, monkeypatch: pytest.MonkeyPatch):
+    asked = ["parrot", "letter", "--hops", "1"]
+    assert "made these results" not in CliRunner().invoke(app, asked, catch_exceptions=False).stderr
+    monkeypatch.setattr(ww, "__version__", "9.9")
+    assert (
+        f"whatwhere {Manifest(Path('analysis-letter/parrot')).record.whatwhere} made these results, and this is 9.9"
+        in (CliRunner().invoke(app, asked, catch_exceptions=False).stderr)
+    )
+    del parrot
+
+
+def _share(parrot: Study, right: float) -> Any:
+    return parrot.tables["shares"](1, right)
+
+
 @pytest.mark.usefixtures("parrot")
 def test_python_gets_frames_figures_claims_and_a_summary():
     results = ww.study("parrot", ww.load("letter"), inputs=20)

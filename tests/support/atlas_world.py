@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from dynamics_world import made_up
 
 from whatwhere.store.files import write_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import to_frame, write_csv
+from whatwhere.studies import STUDIES
+from whatwhere.studies.atlas import ATLAS
 from whatwhere.studies.atlas.claim_map import judged_claims
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict, Outcome, Point
+from whatwhere.studies.subject import SWEEP
 from whatwhere.training.options import Options
 from whatwhere.training.run import Run, TestAccuracy
 
@@ -56,6 +61,11 @@ def atlas_rows(
                     for hop in range(1, 5)
                 ]
     return items, outcomes, verdicts, points
+
+
+def use_shipped(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the study take the tables of a directory for those that ship."""
+    monkeypatch.setitem(STUDIES, "atlas", replace(ATLAS, subject=replace(SWEEP, shipped=directory)))
 
 
 def write_shipped(directory: Path, seeds: Sequence[int] = SEEDS) -> None:

@@ -2,13 +2,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from atlas_world import write_sweep
+from atlas_world import use_shipped, write_sweep
 
 import ship_atlas
 import whatwhere as ww
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies import subject
-from whatwhere.studies.atlas import measure
 from whatwhere.training.options import Options
 
 TABLES = ("items", "outcomes", "verdicts", "curves")
@@ -42,8 +40,7 @@ def test_an_atlas_grows_over_machines_and_replaces_items_of_the_same_name(
     gap = dict(zip(rows["item"], rows["value"], strict=True))
     assert gap["letter-20"] == gap["letter-22"] == 1
     assert gap["letter-21"] > 1.5
-    for module in (subject, measure):
-        monkeypatch.setattr(module, "SHIPPED_ATLAS", home)
+    use_shipped(home, monkeypatch)
     assert ww.study("atlas")["items"]["seed"].tolist() == [20, 21, 22]
 
 

@@ -65,7 +65,7 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
     compare = typer.Option(help="Another one for the same figure; may be given several times.")
     where = "the run itself, or analysis-NAME" if study.subject.argument else "the working directory"
     out = typer.Option(help="Where results go.", show_default=where, parser=place)
-    force = typer.Option("--force", help="Replace results made with other settings.")
+    force = typer.Option("--force", help="Measure anew; results that are there are removed first.")
     common = [
         keyword("out", Annotated[Path | None, out], None),
         keyword("force", Annotated[bool, force], False),
@@ -77,24 +77,34 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
 
 
 def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Path | None, force: bool) -> Results:
-    from whatwhere.store.addresses import local
+    from whatwhere import __version__
+    from whatwhere.store.addresses import local, shown
+    from whatwhere.store.manifest import Manifest
     from whatwhere.studies.measuring import measure
 
     opened = study.subject.open(None if source is None else local(source, console.note), step)
     kept = out is not None or getattr(settings, "kept", lambda: True)()
     directory = (opened.home if out is None else out) / study.name if kept else None
+    manifest = None if directory is None else Manifest(directory)
+    if force and manifest is not None and manifest.exists:
+        tables = ", ".join(sorted(manifest.record.files))
+        console.note(f"Measuring anew; this replaces {tables or 'unfinished results'} in {shown(manifest.directory)}.")
     with console.progress() as bar:
-        shown = bar.add_task(study.name, total=None)
+        task = bar.add_task(study.name, total=None)
         try:
-            return measure(
-                study, opened, settings, directory, force=force,
-                progress=lambda what, done, total: bar.update(shown, description=what, completed=done, total=total),
+            results = measure(
+                study, opened, settings, directory, existing="discard" if force else "keep",
+                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
             )  # fmt: skip
         except KeyboardInterrupt:
             bar.stop()
             if directory is not None:
-                console.note(f"Stopped. What was measured is in {directory}; the same command goes on.")
+                again = " without --force" if force else ""
+                console.note(f"Stopped. What was measured is in {directory}; the same command{again} goes on.")
             raise typer.Exit(console.INTERRUPTED) from None
+    if results.manifest is not None and (by := results.manifest.record.whatwhere) != __version__:
+        console.note(f"whatwhere {by} made these results, and this is {__version__}. Measure anew with --force.")
+    return results
 
 
 def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:

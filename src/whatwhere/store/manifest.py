@@ -5,7 +5,9 @@
     complete             whether the work has ended
 
 A file is whole if its checksum is the manifest's. Results are up to date if settings and inputs are those that are
-asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask it.
+asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask it. The
+code is not part of the rule: the manifest names the version that wrote it, the command notes when that is another one,
+and ``--force`` measures anew.
 
 Before a file is replaced, the manifest takes the checksum of the new content beside that of the old one (``writing``).
 So a process that is killed between the two leaves a file that the manifest knows, whichever of the two it is.
@@ -113,24 +115,26 @@ class Manifest:
             )
         return ""
 
-    def begin(self, kind: str, settings: object, inputs: Mapping[str, Any], *, force: bool = False) -> None:
+    def begin(self, kind: str, settings: object, inputs: Mapping[str, Any], *, overwrite: bool = False) -> None:
         """Takes the directory for results of one kind; earlier ones with the same settings and inputs stay.
 
         Args:
             kind: what the results are (the study's name).
             settings: a record or mapping; what a user chose.
             inputs: fingerprints of what the results are made from.
-            force: remove results made with other settings or inputs.
+            overwrite: remove results made with other settings or inputs.
 
         Raises:
-            WhatwhereError: it holds other results, and ``force`` does not say to replace them.
+            WhatwhereError: it holds other results, and ``overwrite`` does not allow that.
         """
         wanted = {"kind": kind, "settings": plain(settings), "inputs": plain(inputs)}
         if self.exists:
             known = {name: getattr(self.record, name) for name in wanted}
             if known == wanted:
                 return
-            if self.record.files and not force:  # one that was refused before its first table leaves nothing to keep
+            if (
+                self.record.files and not overwrite
+            ):  # one that was refused before its first table leaves nothing to keep
                 raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}.")
             self.clear()
         elif older := self._older():

@@ -34,7 +34,7 @@ VERDICTS: dict[Verdict, str] = {
     "holds": "the value meets the threshold, with its whole interval or with every seed",
     "fails": "the value misses the threshold, with its whole interval or with every seed",
     "depends": "it holds under some conditions that the paper leaves open, and fails under others",
-    "open": "one seed, and its interval reaches across the threshold",
+    "open": "the interval reaches across the threshold",
     "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
     "not tested": "the results are not there, or do not allow the question",
 }
@@ -68,8 +68,9 @@ class Finding:
     value: float
     why: str
     interval: tuple[float, float] | None = None
-    """95 %, over the inputs."""
+    """95 %, over the inputs, or over what the claim names: seeds, variants, heads."""
     inputs: int | None = None
+    """How many, where the interval is over inputs."""
     rest_holds: bool = True
     """Whether the part of the statement holds that the value does not express, such as an order."""
     elsewhere: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

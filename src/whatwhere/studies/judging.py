@@ -173,8 +173,8 @@ def markdown(judged: Sequence[Judged], changed: Sequence[dict[str, Any]] = ()) -
     lines = [
         "# Claims",
         "",
-        "Intervals are 95 %, over inputs. What each claim says, how it is measured and why its threshold is what it",
-        "is: docs/claims.md.",
+        "Intervals are 95 %, over inputs unless the claim names another unit. What each claim says, how it is measured",
+        "and why its threshold is what it is: docs/claims.md.",
     ]
     for kind, counted in counts(judged).items():
         lines += ["", f"## {KINDS[kind]}: {counted}", ""]

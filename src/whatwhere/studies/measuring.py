@@ -16,6 +16,7 @@ from whatwhere.studies.study import Figure, Progress, Study, no_progress, resolv
 if TYPE_CHECKING:
     from whatwhere.studies.subject import Opened
 
+Existing = Literal["keep", "replace", "discard"]
 FIGURES = "figures"
 """The folder of the figures, beside the tables."""
 
@@ -26,7 +27,7 @@ def measure(
     settings: Any,
     directory: Path | None,
     *,
-    force: bool = False,
+    existing: Existing = "keep",
     progress: Progress = no_progress,
 ) -> Results:
     """Measures what the results do not hold yet.
@@ -36,7 +37,9 @@ def measure(
         opened: what it is asked of.
         settings: how; a record of the study's settings.
         directory: where the tables go; None keeps them in memory.
-        force: replace results made with other settings or from another model.
+        existing: what becomes of results that are there. Those of other settings or of another model are refused by
+            ``keep``, and removed by ``replace``; results of these settings stay or go on. ``discard`` removes all of
+            them.
         progress: told how far it is.
 
     Raises:
@@ -50,7 +53,9 @@ def measure(
     manifest = results.manifest
     decisive = settings.decisive() if hasattr(settings, "decisive") else settings
     with hold(manifest.directory, study.name):
-        manifest.begin(study.name, decisive, opened.inputs, force=force)
+        if existing == "discard" and manifest.exists:
+            manifest.clear()
+        manifest.begin(study.name, decisive, opened.inputs, overwrite=existing != "keep")
         if manifest.is_current(study.name, decisive, opened.inputs):
             return results
         if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out

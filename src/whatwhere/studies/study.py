@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from whatwhere.errors import WhatwhereError
@@ -130,6 +131,8 @@ class Study:
     """Whether all is as it should be; if not, the command ends with exit code 1. None: there is nothing to fail."""
     cost: Callable[[Any, Any, Results], Cost] | str | None = None
     """``(subject, settings, results)`` to what is left to pay for; the command then has ``--dry-run`` and ``--yes``."""
+    sweep: Path | None = None
+    """The specification of a sweep that comes with it: ``whatwhere sweep NAME`` runs it."""
     smoke: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make it end in seconds, for a try-out of the whole reproduction."""
     example: str = ""

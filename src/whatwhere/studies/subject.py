@@ -16,9 +16,7 @@ from whatwhere.errors import WhatwhereError
 SWEEP_TABLE = "sweep.csv"
 """In the directory of a sweep: one line per item."""
 SHIPPED = "shipped"
-"""The word for the tables of the atlas that come with the package."""
-SHIPPED_ATLAS = Path(__file__).parent / "atlas" / "shipped"
-"""Where these are."""
+"""The word for the tables of a sweep that come with a study."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +142,13 @@ class _Rotary:
 
 @dataclass(frozen=True)
 class _OfSweep:
-    """Many runs in one table, or the tables of such runs that ship with the package."""
+    """Many runs in one table, or the tables of such runs that come with the study."""
 
     argument: str = "sweep"
     help: str = "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package."
     part: Literal["run", "once"] | None = None
+    shipped: Path | None = None
+    """The tables that come with the study."""
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Finds the tables; what is measured is their directory. Other tables, or another item done: other results."""
@@ -158,11 +158,12 @@ class _OfSweep:
         if step is not None:
             raise WhatwhereError(f"this study is about whole runs: expected no step, got {step}.")
         shipped = source is None or str(source) == SHIPPED
-        directory = SHIPPED_ATLAS if source is None or shipped else Path(source)
-        if not shipped and not (directory / SWEEP_TABLE).is_file():
+        directory = self.shipped if shipped else Path(str(source))
+        if directory is None or not (shipped or (directory / SWEEP_TABLE).is_file()):
+            words = ", or shipped" if self.shipped else ""
             raise WhatwhereError(
-                f"expected the directory of a sweep (one with a {SWEEP_TABLE}), or the word {SHIPPED}, got "
-                f"{directory}. Make one with: whatwhere sweep atlas --out {directory}"
+                f"expected the directory of a sweep (one with a {SWEEP_TABLE}){words}, got {source}. Make one with: "
+                "whatwhere sweep FILE --out DIR"
             )
         made_from = sorted(path for where in ("*.csv", f"items/*/{NAME}", f"items/*/*/{NAME}")
                            for path in directory.glob(where))  # fmt: skip

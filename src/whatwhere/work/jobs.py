@@ -75,5 +75,5 @@ def run_study(
     chosen = asked.with_settings(**settings)
     before = place / "manifest.json"
     stamp = before.read_bytes() if before.is_file() else None
-    measure(asked, opened, chosen, place, force=True, progress=progress)
+    measure(asked, opened, chosen, place, existing="replace", progress=progress)
     return KEPT if before.read_bytes() == stamp else None

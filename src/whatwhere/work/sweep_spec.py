@@ -26,11 +26,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from whatwhere import studies
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import parse, plain
 from whatwhere.store.files import read_text
-from whatwhere.studies import study_named
+from whatwhere.studies import STUDIES, study_named
 from whatwhere.tasks import TASKS
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.options import Options
@@ -42,8 +41,6 @@ _OPTIONS = tuple(entry.name for entry in fields(Options))
 _PARAMETERS = {entry.name for kind in TASKS.values() for entry in fields(kind)}
 _PARTS = ("models", "grid", "measure")
 Measures = Mapping[str, Mapping[str, Any]] | None
-SHIPPED_SPECS = {"atlas": Path(studies.__file__).parent / "atlas" / "conditions.toml"}
-"""Specifications that come with the package, by name."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +89,13 @@ def read_sweep(path: Path) -> list[Item]:
     """The items of a specification, in order.
 
     Args:
-        path: of the file, or the name of one that ships (``atlas``).
+        path: of the file, or the name of a study that brings one (``atlas``, ``preference``).
 
     Raises:
         WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
     """
-    path = path if path.exists() else SHIPPED_SPECS.get(str(path), path)
+    if not path.exists() and str(path) in STUDIES:
+        path = study_named(str(path)).sweep or path
     content = _parse(path)
     measures = _measures(content.get("measure"), path)
     common = {key: value for key, value in content.items() if key not in _PARTS}

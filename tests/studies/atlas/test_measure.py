@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_world import LEAK, atlas_rows, write_shipped, write_sweep
+from atlas_world import LEAK, atlas_rows, use_shipped, write_shipped, write_sweep
 from typer.testing import CliRunner
 
 import whatwhere as ww
@@ -17,7 +17,6 @@ from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies import subject
-from whatwhere.studies.atlas import measure
 from whatwhere.studies.atlas.claim_map import claim_map, judged_claims, share_of_conditions
 from whatwhere.studies.atlas.predictions import Part, came_out, read_predictions
 from whatwhere.studies.atlas.sweep_items import sweep_table
@@ -46,8 +45,7 @@ def sweep(tmp_path: Path) -> Path:
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "shipped"
     write_shipped(directory)
-    for module in (subject, measure):
-        monkeypatch.setattr(module, "SHIPPED_ATLAS", directory)
+    use_shipped(directory, monkeypatch)
     return directory
 
 
@@ -66,7 +64,8 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     gap = answer(atlas, "leak", "base")
     steps = 100 + 100 * (0.9 - 0.2) / (0.99 - 0.2), 700 + 100 * (0.9 - 0.2) / (0.99 - 0.2)
     assert gap.value.value == pytest.approx(steps[1] / steps[0] - 1)
-    assert (gap.came_out, gap.value.n) == ("as expected", 2)
+    assert (gap.came_out, gap.value.n) == ("open", 2)  # two seeds that agree exactly decide nothing
+    assert "3.18 (the same with each of 2 seeds, no interval)" in gap.sentence
     rest = answer(atlas, "heads", "letter")
     assert rest.came_out == "not answered"
     assert rest.sentence == (
@@ -77,7 +76,8 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     assert cells["letter-hops-together", "decoy"].verdict == "fails"
     assert cells["exclusion-principle", "decoy"].about == "both"
     claims = dict(zip(atlas.claims["id"], atlas.claims["verdict"], strict=True))
-    assert claims["atlas-letter-gap-is-the-leak"] == "holds"
+    assert claims["atlas-letter-gap-is-the-leak"] == "not tested"
+    assert "a verdict needs 3 seeds" in atlas.claims.set_index("id").loc["atlas-letter-gap-is-the-leak", "why"]
     assert claims["atlas-purity-by-attention-dropout"] == "not tested"
     assert "Is 'the letter task learns all hops at once' made by the leak?" in atlas.summary
 
@@ -106,7 +106,7 @@ def test_items_that_wait_failed_are_damaged_or_did_not_learn_are_told_apart(swee
 
 def test_a_directory_that_is_no_sweep_is_refused(tmp_path: Path):
     with pytest.raises(
-        WhatwhereError, match=r"expected the directory of a sweep \(one with a sweep.csv\), or the word"
+        WhatwhereError, match=r"expected the directory of a sweep \(one with a sweep.csv\), or shipped, got"
     ):
         ww.study("atlas", tmp_path / "nothing")
     with pytest.raises(WhatwhereError, match="expected no step, got 3"):
@@ -179,6 +179,9 @@ def test_answers_have_the_numbers_that_were_put_in():
     assert answer(atlas, "heads", "split").value.value == 2
     correlation = answer(atlas, "shortcuts", "hops")
     assert correlation.value.value == pytest.approx(mean_rank_correlation("layers_per_hop", "chain_accuracy"))
+    claims = dict(zip(atlas.claims["id"], atlas.claims["verdict"], strict=True))
+    assert claims["atlas-letter-gap-is-the-leak"] == "holds"  # with its whole interval
+    assert claims["atlas-positional-heads-by-rate"] == "holds"  # -3 with every seed: no interval
     rows = atlas.rows("answers", Answer)
     assert all(row.came_out != "not answered" for row in rows)
     assert len(rows) == sum(len(one.parts) for one in read_predictions().values())
@@ -216,7 +219,10 @@ def test_the_map_counts_seeds_of_items_that_learned():
         (Estimate(0.3, 0.1, 0.5, 3), "as expected"),
         (Estimate(0.3, -0.1, 0.7, 3), "open"),
         (Estimate(-0.3, -0.5, -0.1, 3), "otherwise"),
+        (Estimate(0.3, 0.1, 0.5, 2), "open"),
         (Estimate(0.3, math.nan, math.nan, 1), "open"),
+        (Estimate(0.3, math.nan, math.nan, 3), "as expected"),
+        (Estimate(0.0, math.nan, math.nan, 3), "otherwise"),
         (Estimate(math.nan, math.nan, math.nan, 0), "not answered"),
     ],
 )

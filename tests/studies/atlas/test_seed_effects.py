@@ -3,35 +3,12 @@ import math
 import pytest
 from atlas_world import LEAK, atlas_rows
 
-from whatwhere.studies.atlas.seed_effects import effects, over_seeds, paired, values_of
+from whatwhere.studies.atlas.seed_effects import effects, paired, values_of
 from whatwhere.studies.atlas.tables import Item, Outcome
 
 
 def row(item: str, condition: str, seed: int, learned: bool = True) -> Item:
     return Item(item, "letter", seed, condition, "paper", 5e-4, 2500, 0.1, 1, 12, 1e-4, learned)
-
-
-def test_the_interval_over_three_seeds_is_the_t_interval_of_the_tables():
-    found = over_seeds([1.0, 2.0, 4.0])
-    spread = math.sqrt(((1 - 7 / 3) ** 2 + (2 - 7 / 3) ** 2 + (4 - 7 / 3) ** 2) / 2)
-    half = 4.302653 * spread / math.sqrt(3)  # t of 0.975 with 2 degrees of freedom, as printed in tables
-    assert found.value == pytest.approx(7 / 3)
-    assert found.low == pytest.approx(7 / 3 - half, rel=1e-6)
-    assert found.high == pytest.approx(7 / 3 + half, rel=1e-6)
-    assert found.n == 3
-
-
-def test_fewer_than_two_seeds_have_no_interval_and_undefined_ones_do_not_count():
-    alone = over_seeds([math.nan, 0.5])
-    assert (alone.value, alone.n) == (0.5, 1)
-    assert math.isnan(alone.low) and math.isnan(alone.high)
-    none = over_seeds([math.nan])
-    assert math.isnan(none.value) and none.n == 0
-
-
-def test_the_interval_of_a_share_ends_where_shares_end():
-    found = over_seeds([0.0, 1.0, 1.0], 0.0, 1.0)
-    assert found.interval == (0.0, 1.0)
 
 
 def test_differences_are_paired_by_seed_and_leave_out_seeds_that_lack_one():

@@ -210,7 +210,7 @@ def test_results_of_other_settings_are_not_mixed_and_more_sizes_pay_only_for_the
         ask(server, tmp_path, examples=2, max_tokens=8)
     settings = CHAT.with_settings(tasks="one_hop_letter", sizes=(12, 13), runs=(1,), examples=2, base_url=server.url)
     opened = CHAT_MODEL.open("openai-api/local/test")
-    more = measure(CHAT, opened, settings, tmp_path / "chat", force=True)
+    more = measure(CHAT, opened, settings, tmp_path / "chat", existing="replace")
     assert [(cell.size, cell.accuracy.n) for cell in more.rows("cells", Cell)] == [(12, 2), (13, 2)]
     assert len(server.asked) == 4
 
@@ -222,7 +222,12 @@ def test_progress_counts_replies_from_those_that_are_there(tmp_path: Path) -> No
     for tasks in ("one_hop_letter", "one_hop_letter,one_hop_number"):
         settings = CHAT.with_settings(tasks=tasks, sizes=(12,), runs=(1,), examples=3)
         measure(
-            CHAT, opened, settings, tmp_path, force=True, progress=lambda _, done, total: seen.append((done, total))
+            CHAT,
+            opened,
+            settings,
+            tmp_path,
+            existing="replace",
+            progress=lambda _, done, total: seen.append((done, total)),
         )
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3), (3, 6), (4, 6), (5, 6), (6, 6)]
 

@@ -35,7 +35,9 @@ def test_a_perfect_forecast_beats_everything(judged) -> None:
     found = judged()
     assert {name for name, one in found.items() if one.verdict != "holds"} == set()
     assert found["forecast-within-a-quarter"].value == 0
-    assert found["forecast-beats-dispersion"].inputs == 6
+    assert "6 variants of 2 trainings" in found["forecast-beats-dispersion"].why
+    assert found["forecast-within-a-quarter"].why.startswith("6 variants of 2 trainings break, 1 do not")
+    assert found["forecast-orders-models"].inputs is None  # its unit is a pair of variants
 
 
 def test_a_forecast_that_is_no_better_than_the_median_does_not_beat_it(judged) -> None:

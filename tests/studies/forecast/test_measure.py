@@ -18,7 +18,7 @@ from whatwhere.tasks import LetterTask
 from whatwhere.trace.interventions import ClosePlanes, ScaleAngles, ScaleLogits
 
 TASK = LetterTask()
-SMALL: dict[str, Any] = {"inputs": 8, "foreseen": 8, "longest": 40, "variations": ("as-trained", "logits-0.5")}
+SMALL: dict[str, Any] = {"inputs": 8, "forecast_inputs": 8, "longest": 40, "variations": ("as-trained", "logits-0.5")}
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_a_variant_that_does_not_solve_the_task_is_left_out(tiny, monkeypatch) -
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"inputs": 2}, "expected at least 8 inputs and 8 foreseen, got 2 and 48"),
+        ({"inputs": 2}, "expected at least 8 inputs and 8 forecast inputs, got 2 and 48"),
         ({"variations": ()}, "expected one or more variations, each once, got none"),
         ({"longest": 0}, "expected a longest length of 1 token or more, got 0"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,20 +14,13 @@ from compare_arms import report
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.evidence import NotTested
 from whatwhere.studies.judging import judge
-from whatwhere.studies.preference.arms import (
-    SPECIFICATION,
-    arm_of,
-    compare,
-    evidence_of_arms,
-    grouped,
-    over_seeds,
-    read_arms,
-)
+from whatwhere.studies.preference.arms import arm_of, compare, evidence_of_arms, grouped, read_arms
 from whatwhere.studies.preference.claims import CLAIMS
 from whatwhere.studies.preference.figures import draw_arms
 from whatwhere.studies.results import Results
 from whatwhere.tasks import make_task
 from whatwhere.training.presets import smoke
+from whatwhere.training.run import Run
 from whatwhere.work.sweep_spec import read_sweep
 
 SURE = ["holds"] * 4
@@ -37,7 +31,7 @@ def verdicts(sweep: Path) -> list[str]:
 
 
 def test_the_shipped_specification_has_six_arms_with_three_seeds_each() -> None:
-    items = read_sweep(SPECIFICATION)
+    items = read_sweep(Path("preference"))
     configs = [item.training for item in items]
     arms = {arm_of(config) for config in configs if config}
     assert len(items) == 18
@@ -73,7 +67,7 @@ def test_each_claim_fails_where_its_own_statement_does(sweep, changed: dict, exp
 
 def test_a_sweep_without_an_arm_tests_nothing_of_it(sweep) -> None:
     results = evidence_of_arms(sweep())
-    with pytest.raises(NotTested, match="has no results of the arm closed with seed 3"):
+    with pytest.raises(NotTested, match="expected one run of the arm closed with seed 3, got none"):
         results[0].results("preference", "closed")
 
 
@@ -101,12 +95,8 @@ def test_an_item_that_is_not_done_is_left_out(sweep) -> None:
 def test_a_single_seed_is_drawn_without_an_interval(made_up: Results) -> None:
     figure = draw_arms({"plain, seed 1": made_up})
     assert [len(axes.lines) for axes in figure.axes] == [2] * 4  # the seed and the mean, no bar
-
-
-def test_one_seed_has_no_interval() -> None:
-    alone = over_seeds([0.5])
-    assert (alone.value, alone.n) == (0.5, 1)
-    assert alone.low != alone.low
+    figure = draw_arms({"plain, seed 1": made_up, "plain, seed 2": made_up})
+    assert [len(axes.lines) for axes in figure.axes] == [2] * 4  # seeds that agree show no spread
 
 
 def test_names_are_grouped_by_arm_with_plain_first() -> None:
@@ -115,8 +105,26 @@ def test_names_are_grouped_by_arm_with_plain_first() -> None:
     }  # fmt: skip
 
 
+def test_runs_that_differ_in_more_than_arm_and_seed_are_not_taken_for_one_another(sweep) -> None:
+    directory = sweep()
+    shutil.copytree(directory / "items" / "both-pay-3", directory / "items" / "both-pay-3-other")
+    with pytest.raises(
+        WhatwhereError, match="expected one run of 'penalty 1, seed 3', got both-pay-3 and both-pay-3-o"
+    ):
+        read_arms(directory)
+
+
+def test_two_penalties_leave_the_claims_about_the_penalty_untested(sweep) -> None:
+    directory = sweep()
+    other = Run(directory / "items" / "both-more-3")
+    other.create(replace(smoke(make_task("both")), seed=3, penalty=2.0))
+    shutil.copytree(directory / "items" / "both-pay-3" / "preference", other.directory / "preference")
+    with pytest.raises(NotTested, match="arm penalty with seed 3, got penalty 2, seed 3 and penalty 1, seed 3"):
+        evidence_of_arms(directory)[0].results("preference", "penalty")
+
+
 def test_a_folder_without_such_results_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WhatwhereError, match=r"expected a sweep that measured preference.*whatwhere sweep arms\.toml"):
+    with pytest.raises(WhatwhereError, match=r"expected a sweep that measured preference.*whatwhere sweep preference"):
         read_arms(tmp_path)
 
 

@@ -51,7 +51,7 @@ def small(tmp_path: Path) -> PromptSettings:
 def made_up() -> Callable[..., Results]:
     """Results with a given forecast and a given failure."""
 
-    def make(foreseen: float = 900.0, measured: float = 1000.0, off: float = 0.15, *, able: bool = True) -> Results:
+    def make(predicted: float = 900.0, measured: float = 1000.0, off: float = 0.15, *, able: bool = True) -> Results:
         results = Results(PROMPT, PROMPT.with_settings(), "models/made-up")
         rows = [
             LengthRow(128, True, Estimate(4, 3, 5, 8), Estimate(1, 0.7, 1, 8), Estimate(0.5, 0.4, 0.6, 8)),
@@ -59,13 +59,13 @@ def made_up() -> Callable[..., Results]:
             LengthRow(2048, False, Estimate(-1, -2, 0, 4), Estimate(0.25, 0.1, 0.6, 4), Estimate(nan, nan, nan, 0)),
         ]
         results.write("lengths", rows)
-        ends = Estimate(foreseen, foreseen / 2, nan, 8)
+        ends = Estimate(predicted, predicted / 2, nan, 8)
         results.write("forecasts", [Forecast(rule, ends, -1.0, off) for rule in ("margin", "attention")])
         labels = ("symbolic", "symbolic", "mixed")
         results.write("heads", [KeyHead(at, 1, 0.5, 0.1, 0.9, label) for at, label in enumerate(labels)])
         margins = {"none": 4.0, "followed": -2.0, "others": 3.5}
         found = Estimate(1, 0.7, 1, 8)
-        results.write("without", [Without(w, 3, Estimate(m, m, m, 8), found) for w, m in margins.items()])
+        results.write("without", [Without(w, 3, Estimate(m, m - 0.5, m + 0.5, 8), found) for w, m in margins.items()])
         results.write("about", [About("Llama", "a.txt", "", able, measured, 2048)])
         return results
 

@@ -6,14 +6,14 @@ from math import isnan, log2, nan
 
 import pytest
 
-from whatwhere.studies.prompt.forecasting import forecasts, nothing_foreseen
+from whatwhere.studies.prompt.forecasting import forecasts, nothing_predicted
 from whatwhere.studies.prompt.tables import Answer
 
 LENGTHS = (128, 192, 256, 384, 512)
 
 
 def answers(margin: float, slope: float, *, spread: float = 0.0, mass: float = 0.6) -> list[Answer]:
-    """The margin falls by a slope per doubling; attention competes with keys that are all alike."""
+    """The margin falls by a slope per doubling; attention competes with keys that are all equal."""
     rows = []
     for length in LENGTHS:
         for prompt in range(6):
@@ -27,7 +27,7 @@ def test_a_margin_that_falls_by_doublings_reaches_zero_where_it_must():
     margin, _ = forecasts(answers(6.0, -1.5), nan, 8192, checked=True, seed=0)
     assert margin.length.value == pytest.approx(128 * 2**4) and margin.slope == pytest.approx(-1.5)
     assert margin.length.interval == pytest.approx((2048, 2048))  # prompts that agree
-    assert margin.off == pytest.approx(2)  # 2,048 was foreseen, and 8,192 survived
+    assert margin.off == pytest.approx(2)  # 2,048 was predicted, and 8,192 survived
     assert forecasts(answers(6.0, -1.5), 1024.0, 8192, checked=True, seed=0)[0].off == pytest.approx(1)
 
 
@@ -36,7 +36,7 @@ def test_prompts_that_differ_widen_the_interval():
     assert margin.length.low < 1800 < 2300 < margin.length.high
 
 
-def test_attention_foresees_where_keys_that_are_alike_leave_too_little():
+def test_attention_predicts_where_equal_keys_leave_too_little():
     rows = [
         Answer(row.length, row.prompt, 3, 10 * row.attention - 1, True, row.attention)  # fails at 0.1
         for row in answers(0.0, 0.0)
@@ -47,7 +47,7 @@ def test_attention_foresees_where_keys_that_are_alike_leave_too_little():
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5])
-def test_a_margin_that_does_not_fall_foresees_no_failure(slope: float):
+def test_a_margin_that_does_not_fall_predicts_no_failure(slope: float):
     margin, _ = forecasts(answers(6.0, slope), nan, 8192, checked=True, seed=0)
     assert isnan(margin.length.value) and margin.off == 0
     assert forecasts(answers(6.0, slope), 1024.0, 8192, checked=True, seed=0)[0].off == pytest.approx(10)
@@ -55,4 +55,4 @@ def test_a_margin_that_does_not_fall_foresees_no_failure(slope: float):
 
 def test_what_was_not_checked_is_undefined():
     assert isnan(forecasts(answers(6.0, -1.0), nan, 512, checked=False, seed=0)[0].off)
-    assert all(isnan(row.off) and isnan(row.length.value) for row in nothing_foreseen())
+    assert all(isnan(row.off) and isnan(row.length.value) for row in nothing_predicted())

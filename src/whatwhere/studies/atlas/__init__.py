@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from whatwhere.studies.atlas import tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import SHIPPED, SWEEP
@@ -12,8 +15,9 @@ ATLAS = Study(
     name="atlas",
     question="What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?",
     paper="all of Section 3, which shows one run per task",
-    subject=SWEEP,
+    subject=replace(SWEEP, shipped=tables.SHIPPED_AT),
     source=SHIPPED,
+    sweep=Path(__file__).with_name("conditions.toml"),
     settings=tables.AtlasSettings,
     tables={
         "items": tables.Item,

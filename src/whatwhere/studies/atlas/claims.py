@@ -8,6 +8,7 @@ from pathlib import Path
 from whatwhere.studies.atlas.tables import Answer
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.seed_means import FEWEST_SEEDS
 
 
 def answered(evidence: Evidence, question: str, part: str) -> Finding:
@@ -16,6 +17,8 @@ def answered(evidence: Evidence, question: str, part: str) -> Finding:
     row = next(row for row in rows if (row.question, row.part) == (question, part))
     if math.isnan(row.value.value):
         raise NotTested(row.sentence)
+    if row.value.n < FEWEST_SEEDS:
+        raise NotTested(f"a verdict needs {FEWEST_SEEDS} seeds. So far: {row.sentence}")
     interval = None if math.isnan(row.value.low) else row.value.interval
     return Finding(row.value.value, f"Over seeds: {row.sentence}", interval)
 

@@ -118,7 +118,7 @@ def _effects(ax: Axes, rows: Sequence[Effect], levels: Sequence[str]) -> None:
             continue
         y = levels.index(condition_text({row.factor: row.level})) + (-0.14 if row.task == "number" else 0.14)
         points.append(found.value)
-        if found.n > 1:
+        if not math.isnan(found.low):
             ax.plot(found.interval, (y, y), color=TASK[row.task], linewidth=1.2, clip_on=True)
         ax.plot(found.value, y, MARK[row.task], color=TASK[row.task], markersize=4.5)
     if points:  # three seeds give intervals far wider than the effects: they may leave the panel

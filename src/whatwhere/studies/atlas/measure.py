@@ -17,7 +17,7 @@ from whatwhere.studies.atlas.sweep_items import read_items
 from whatwhere.studies.atlas.tables import AtlasSettings, Effect, Item, ItemVerdict, Missing, Outcome, Point
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
-from whatwhere.studies.subject import SHIPPED_ATLAS
+from whatwhere.studies.subject import SWEEP_TABLE
 
 SHIPPED = {"items": Item, "outcomes": Outcome, "verdicts": ItemVerdict, "curves": Point}
 """The tables that ship, as plain CSV."""
@@ -29,10 +29,10 @@ def measure(directory: Path, settings: AtlasSettings, results: Results, progress
     Raises:
         WhatwhereError: there are no items, or a table is damaged.
     """
-    if directory == SHIPPED_ATLAS:
-        _take_shipped(directory, results)
-    else:
+    if (directory / SWEEP_TABLE).is_file():
         _collect(directory, settings, results, progress)
+    else:
+        _take_shipped(directory, results)
     items, verdicts = results.rows("items", Item), results.rows("verdicts", ItemVerdict)
     values = values_of(items, results.rows("outcomes", Outcome))
     results.write("effects", effects(values))

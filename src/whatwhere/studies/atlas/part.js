@@ -163,7 +163,7 @@
               const dy = task === "number" ? -4 : 4;
               return [
                 Plot.ruleY(mine.filter((row) => row.difference_low !== null), { y: label, x1: "difference_low", x2: "difference_high", stroke: color, dy }),
-                Plot.dot(mine, { y: label, x: "difference", fill: color, symbol, r: 4, dy, title: (row) => `${row.task}, ${label(row)}\n${significant(row.difference)} (${significant(row.difference_low)} to ${significant(row.difference_high)}), ${row.difference_n} seeds` }),
+                Plot.dot(mine, { y: label, x: "difference", fill: color, symbol, r: 4, dy, title: (row) => `${row.task}, ${label(row)}\n${significant(row.difference)} (${row.difference_low === null ? "no interval" : `${significant(row.difference_low)} to ${significant(row.difference_high)}`}), ${row.difference_n} seeds` }),
               ];
             }),
           ],

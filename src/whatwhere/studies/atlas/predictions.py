@@ -12,6 +12,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.store.documents import parse
 from whatwhere.store.files import read_text
 from whatwhere.studies.claim import meets
+from whatwhere.studies.seed_means import FEWEST_SEEDS
 
 AS_EXPECTED, OTHERWISE, OPEN, NOT_ANSWERED = "as expected", "otherwise", "open", "not answered"
 
@@ -54,10 +55,14 @@ def read_predictions() -> dict[str, Question]:
 
 
 def came_out(part: Part, value: Estimate) -> str:
-    """Whether a number is as predicted, with its whole interval; one seed alone leaves it open."""
+    """Whether a number is as predicted, with its whole interval; fewer than three seeds leave it open.
+
+    Seeds that agree exactly have no interval: then it is as predicted with every seed, or with none.
+    """
     if math.isnan(value.value):
         return NOT_ANSWERED
-    if value.n < 2:
+    if value.n < FEWEST_SEEDS:
         return OPEN
-    met = {meets(part.threshold, end, part.number) for end in (value.value, *value.interval)}
+    known = [end for end in (value.value, *value.interval) if not math.isnan(end)]
+    met = {meets(part.threshold, end, part.number) for end in known}
     return OPEN if len(met) > 1 else AS_EXPECTED if met == {True} else OTHERWISE

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from whatwhere.heads.estimate import CONFIDENCE, UNDEFINED, Estimate
 from whatwhere.studies.atlas.factors import BASE, changes_of, condition_text, without
 from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Item, Outcome
+from whatwhere.studies.seed_means import over_seeds
 
 BySeed = Mapping[int, float]
 Values = Mapping[tuple[str, str, str], BySeed]
 """By task, condition and outcome: the value with each seed."""
-
-
-def over_seeds(values: Iterable[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
-    """A mean over seeds with a t interval; undefined values are left out, and below two there is no interval.
-
-    Args:
-        values: one for each seed.
-        least: a share or a correlation ends there, and so does its interval.
-        most: likewise.
-    """
-    from scipy.stats import t
-
-    known = np.array([value for value in values if not math.isnan(value)])
-    n = len(known)
-    if n == 0:
-        return UNDEFINED
-    middle = float(known.mean())
-    if n == 1:
-        return Estimate(middle, math.nan, math.nan, 1)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * known.std(ddof=1) / math.sqrt(n))
-    return Estimate(middle, max(middle - half, least), min(middle + half, most), n)
 
 
 def values_of(items: Sequence[Item], outcomes: Sequence[Outcome]) -> Values:

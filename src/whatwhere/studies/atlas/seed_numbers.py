@@ -10,9 +10,10 @@ import numpy as np
 from whatwhere.heads.estimate import UNDEFINED, Estimate
 from whatwhere.studies.atlas.factors import BASE, condition_text
 from whatwhere.studies.atlas.item_verdicts import LETTER, NUMBER
-from whatwhere.studies.atlas.seed_effects import Values, over_seeds, paired
+from whatwhere.studies.atlas.seed_effects import Values, paired
 from whatwhere.studies.atlas.tables import OUTCOMES, Effect, Item, ItemVerdict
 from whatwhere.studies.dynamics.association import rank_correlation
+from whatwhere.studies.seed_means import excludes_zero, in_words, over_seeds
 
 FEWEST = 4
 """Conditions for a rank correlation over them."""
@@ -67,7 +68,7 @@ class Answered:
             return "No effect has two seeds yet."
         most = max(rows, key=lambda row: abs(row.difference.value))
         where = condition_text({most.factor: most.level}) + (f" at {most.at}" if most.at != BASE else "")
-        sure = sum(not row.difference.low <= 0 <= row.difference.high for row in rows)
+        sure = sum(excludes_zero(row.difference) for row in rows)
         return (
             f"Of {len(rows)} effects the largest is that of {where}, {in_words(most.difference)}, chosen afterwards; "
             f"intervals without 0: {sure}."
@@ -88,14 +89,6 @@ class Answered:
                 if len(known) >= FEWEST:
                     by_seed.setdefault(seed, []).append(rank_correlation(known[:, 0], known[:, 1]))
         return over_seeds((mean(each) for each in by_seed.values()), -1.0, 1.0)
-
-
-def in_words(value: Estimate) -> str:
-    """``0.33 (0.26 to 0.41, 3 seeds)``."""
-    seeds = f"{value.n} seed{'s' * (value.n > 1)}"
-    if value.n < 2:
-        return f"{value.value:.3g} ({seeds}, no interval)"
-    return f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g}, {seeds})"
 
 
 def mean(values: Iterable[float]) -> float:

@@ -12,10 +12,11 @@ from whatwhere.studies.atlas.claim_map import claim_map, judged_claims, share_of
 from whatwhere.studies.atlas.factors import BASE, DATA, changes_of, condition_text
 from whatwhere.studies.atlas.item_verdicts import LETTER, NUMBER
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, came_out, read_predictions
-from whatwhere.studies.atlas.seed_effects import over_seeds, paired
-from whatwhere.studies.atlas.seed_numbers import FEWEST, Answered, in_words, mean
+from whatwhere.studies.atlas.seed_effects import paired
+from whatwhere.studies.atlas.seed_numbers import FEWEST, Answered, mean
 from whatwhere.studies.atlas.tables import Answer
 from whatwhere.studies.claim import listed
+from whatwhere.studies.seed_means import in_words, over_seeds
 
 DECOY, NO_DROPOUT, TWICE, LONGER = "decoy", "attention dropout 0", "rate x2", "steps x2"
 MOST, HALF = 0.9, 0.5

@@ -15,6 +15,7 @@ from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, share_of_co
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
 from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing
 from whatwhere.studies.results import Results
+from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
@@ -67,7 +68,10 @@ def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
             told = Text(f"{before}{_upper(row.number)}: {row.sentence}\n")
             told.append(f"Expected ({row.threshold}): {row.expected}", style="dim")
             blocks.append(Padding(told, (0, 0, 0, 2)))
-    told = "Intervals are 95 %, t over seeds; with three seeds they are wide. Expected: fixed before the first run."
+    told = (
+        f"Intervals are 95 %, t over seeds; with three seeds they are wide. Fewer than {FEWEST_SEEDS} seeds leave an "
+        "answer open. Expected: fixed before the first run."
+    )
     return [*blocks, remark(told)]
 
 

@@ -7,11 +7,14 @@ other tables follow from them: seeds are their unit, and items that did not lear
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 
+SHIPPED_AT = Path(__file__).with_name("shipped")
+"""Tables that come with the package: no training is needed to read them."""
 OUTCOMES = {
     "learned": "learned its task (every class at 0.9)",
     "test_accuracy": "accuracy on the test split",
@@ -147,7 +150,9 @@ class Effect:
     reference: float
     """The mean without the change, over the same seeds."""
     difference: Estimate
-    """The mean difference with a t interval over seeds; of an interaction, the difference of two differences."""
+    """The mean difference with a t interval over seeds, none if all agree.
+
+    Of an interaction, the difference of two differences."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +181,10 @@ class Answer:
     number: str
     """What the number is."""
     value: Estimate
-    """With a t interval over seeds."""
+    """With a t interval over seeds; none if all seeds agree."""
     expected: str
     """The prediction in words."""
     threshold: str
     came_out: str
-    """``as expected``, ``otherwise``, ``open`` (the interval reaches across, or one seed), ``not answered``."""
+    """``as expected``, ``otherwise``, ``open`` (the interval reaches across, or one or two seeds), ``not answered``."""
     sentence: str

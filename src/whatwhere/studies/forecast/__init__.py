@@ -40,6 +40,6 @@ FORECAST = Study(
     page=f"{_HERE}:part.js",
     page_tables=("variants", "forecasts", "breaks", "calibration"),
     outcomes=f"{_HERE}.summary:outcomes",
-    smoke={"inputs": 12, "foreseen": 8, "longest": 34, "variations": ("as-trained", "logits-0.5")},
+    smoke={"inputs": 12, "forecast_inputs": 8, "longest": 34, "variations": ("as-trained", "logits-0.5")},
     example="whatwhere forecast letter --more number,runs/number/checkpoints/step-00004000.safetensors",
 )  # fmt: skip

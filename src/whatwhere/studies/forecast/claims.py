@@ -56,20 +56,26 @@ def beats(evidence: Evidence, method: str) -> Finding:
         interval = theirs.error.low - ours.error.high, theirs.error.high - ours.error.low
         why = (
             f"Below {threshold}: {ours.error.value:.3f} ({ours.error.low:.3f} to {ours.error.high:.3f}) against "
-            f"{theirs.error.value:.3f} ({theirs.error.low:.3f} to {theirs.error.high:.3f}), {ours.broken} variants."
+            f"{theirs.error.value:.3f} ({theirs.error.low:.3f} to {theirs.error.high:.3f}), {_sample(evidence, ours)}."
         )
-        leads[threshold] = Finding(theirs.error.value - ours.error.value, why, interval, ours.error.n)
+        leads[threshold] = Finding(theirs.error.value - ours.error.value, why, interval)
     half, other = leads[HALF], leads[NEARLY_ALL]
     elsewhere = {"threshold": {str(NEARLY_ALL): other.value}}
-    return Finding(half.value, f"{half.why} {other.why}", half.interval, half.inputs, elsewhere=elsewhere)
+    return Finding(half.value, f"{half.why} {other.why}", half.interval, elsewhere=elsewhere)
+
+
+def _sample(evidence: Evidence, found: Calibration) -> str:
+    """What the interval resamples, and of how many trainings it is: variants of one training are similar."""
+    trainings = len({(one.variant.model, one.variant.weights) for one in held_out(evidence)})
+    return f"{found.broken} variants of {trainings} training{'s' * (trainings > 1)}"
 
 
 def error(evidence: Evidence) -> Finding:
     """The mean absolute log2 error of the forecast."""
     half, other = (calibration(evidence, CARRIED, threshold) for threshold in (HALF, NEARLY_ALL))
-    why = f"{half.broken} variants break and {half.censored} do not; on average log2 is off by {half.bias.value:+.3f}."
+    why = f"{_sample(evidence, half)} break, {half.censored} do not; on average log2 is off by {half.bias.value:+.3f}."
     elsewhere = {"threshold": {str(NEARLY_ALL): other.error.value}}
-    return Finding(half.error.value, why, half.error.interval, half.error.n, elsewhere=elsewhere)
+    return Finding(half.error.value, why, half.error.interval, elsewhere=elsewhere)
 
 
 def order(evidence: Evidence) -> Finding:
@@ -79,7 +85,7 @@ def order(evidence: Evidence) -> Finding:
         raise NotTested("no two held-out variants surely break one after the other.")
     why = f"{half.n} pairs of which one surely breaks first."
     elsewhere = {"threshold": {str(NEARLY_ALL): other.value}}
-    return Finding(half.value, why, half.interval, half.n, elsewhere=elsewhere)
+    return Finding(half.value, why, half.interval, elsewhere=elsewhere)
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

@@ -73,7 +73,7 @@ def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress:
     for number, member in enumerate(solved):
         progress(f"forecasting {' '.join(member.name)}", len(members) + number, total)
         if member.name not in known:
-            batch = member.task.sample(settings.foreseen, seed=settings.seed + 1)
+            batch = member.task.sample(settings.forecast_inputs, seed=settings.seed + 1)
             found = forecast(member.name, member.model, batch, settings.longest, member.changes, settings.seed)
             results.append("forecasts", found)
     _seal(results)

@@ -84,5 +84,5 @@
     );
   }
 
-  whatwhere.part({ id: "forecast", nav: "Forecast", title: "Where it breaks, foreseen", make: forecast });
+  whatwhere.part({ id: "forecast", nav: "Forecast", title: "Where it breaks, predicted", make: forecast });
 })();

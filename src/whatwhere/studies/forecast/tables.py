@@ -31,15 +31,16 @@ class ForecastSettings:
         "as-trained", "logits-0.4", "logits-0.5", "logits-0.6", "logits-0.75", "base-10", "closed-3of8",
         "closed-3of8+logits-2",
     )  # fmt: skip
-    foreseen: Annotated[int, "Inputs of the training length behind each forecast."] = 48
+    forecast_inputs: Annotated[int, "Inputs of the training length behind each forecast."] = 48
     inputs: Annotated[int, "Sequences up to length 48; length n gets 48/n of them, and at least a quarter."] = 96
     longest: Annotated[int, "The longest length in tokens; a model that has not broken there is censored."] = 1000
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if min(self.inputs, self.foreseen) < FEWEST:
+        if min(self.inputs, self.forecast_inputs) < FEWEST:
             raise WhatwhereError(
-                f"expected at least {FEWEST} inputs and {FEWEST} foreseen, got {self.inputs} and {self.foreseen}."
+                f"expected at least {FEWEST} inputs and {FEWEST} forecast inputs, got {self.inputs} and "
+                f"{self.forecast_inputs}."
             )
         if not self.variations or len(set(self.variations)) < len(self.variations):
             raise WhatwhereError(

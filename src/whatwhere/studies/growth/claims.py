@@ -72,7 +72,7 @@ def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
         f"Over {len(both)} heads. The largest {detector} mass is {top[detector]:.2f}, of head "
         f"{top['layer']:.0f}.{top['head']:.0f} (positional {top['positional']:.2f}, symbolic {top['symbolic']:.2f})."
     )
-    return Finding(rank_correlation(mass, leans), why, (float(low[0]), float(high[0])), len(both))
+    return Finding(rank_correlation(mass, leans), why, (float(low[0]), float(high[0])))
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

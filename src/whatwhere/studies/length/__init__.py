@@ -1,4 +1,4 @@
-"""How far does a trained model carry, and could it be foreseen? (Section 3.6, Figure 5B)."""
+"""How far does a trained model generalise, and can it be predicted? (Section 3.6, Figure 5B)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HERE = "whatwhere.studies.length"
 
 LENGTH = Study(
     name="length",
-    question="How far does the model carry beyond its training length, and could it be foreseen?",
+    question="How far does the model generalise beyond its training length, and can it be predicted?",
     paper="Section 3.6, Figure 5B",
     subject=TRAINED,
     settings=LengthSettings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from whatwhere.studies.preference.tables import Accuracy, Answer, HeadScore, PreferenceSettings
 from whatwhere.studies.study import Figure, Study
@@ -27,6 +28,7 @@ PREFERENCE = Study(
     page=f"{_HERE}:part.js",
     page_tables=("accuracy", "answers", "heads"),
     outcomes=f"{_HERE}.summary:outcomes",
+    sweep=Path(__file__).with_name("arms.toml"),
     smoke={"inputs": 16, "lengths": (33,)},
     example="whatwhere preference runs/both",
 )

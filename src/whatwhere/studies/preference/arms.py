@@ -1,4 +1,4 @@
-"""The arms of a sweep on the task both, read from its directory (``arms.toml`` beside this file is its specification).
+"""The arms of a sweep on the task both, read from its directory (``whatwhere sweep preference``).
 
 An arm is what runs have in common besides the seed: a penalty, closed planes, another rotary base, random positions,
 no rotation from some layer on, or nothing (``plain``).
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.estimate import CONFIDENCE, Estimate
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies.evidence import LEARNED, Evidence, NotTested
 from whatwhere.studies.preference import PREFERENCE
 from whatwhere.studies.preference.summary import outcomes
 from whatwhere.studies.results import Results
+from whatwhere.studies.seed_means import over_seeds
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.run import Run
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ROPE_BASE = 10000.0
 """Of a plain run."""
 PLAIN, PENALTY = "plain", "penalty"
-SPECIFICATION = Path(__file__).with_name("arms.toml")
 _SEED = ", seed "
 
 
@@ -51,7 +50,7 @@ def read_arms(directory: Path) -> dict[str, Results]:
     """The results of a sweep by arm and seed: ``plain, seed 20``; items that are not done yet are left out.
 
     Raises:
-        WhatwhereError: there are none.
+        WhatwhereError: there are none, or two runs differ in something that is no part of an arm.
     """
     found: dict[str, Results] = {}
     for place in sorted(Path(directory).glob("items/*")):
@@ -59,11 +58,16 @@ def read_arms(directory: Path) -> dict[str, Results]:
         if Run(place).exists and manifest.exists and manifest.record.complete:
             config = Run(place).config
             name = f"{arm_of(config)}{_SEED}{config.seed}"
+            if name in found:
+                raise WhatwhereError(
+                    f"expected one run of {name!r}, got {found[name].directory.parent.name} and {place.name}; put runs "
+                    "that differ in something else into sweeps of their own."
+                )
             found[name] = Results.open(PREFERENCE, place / PREFERENCE.name, name)
     if not found:
         raise WhatwhereError(
             f"expected a sweep that measured preference, got {directory} without such results. "
-            f"Make one with: whatwhere sweep {SPECIFICATION.name} --out {directory}"
+            f"Make one with: whatwhere sweep {PREFERENCE.name} --out {directory}"
         )
     return found
 
@@ -74,21 +78,6 @@ def grouped(names: Sequence[str]) -> dict[str, list[str]]:
     for name in sorted(names, key=lambda name: (not name.startswith(PLAIN), name)):
         arms.setdefault(name.rpartition(_SEED)[0] or name, []).append(name)
     return arms
-
-
-def over_seeds(values: Sequence[float]) -> Estimate:
-    """The mean over seeds with Student's interval; the ends are undefined for a single seed, and the mean for none."""
-    import numpy as np
-    from scipy import stats
-
-    known = np.asarray([value for value in values if value == value])
-    if not len(known):
-        return Estimate(np.nan, np.nan, np.nan, 0)
-    half = np.nan
-    if len(known) > 1:
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
-    value = float(known.mean())
-    return Estimate(value, value - half, value + half, len(known))
 
 
 def compare(directory: Path) -> pd.DataFrame:
@@ -136,10 +125,11 @@ def evidence_of_arms(directory: Path) -> list[Evidence]:
 
     def of_seed(seed: str) -> Evidence:
         def find(study: str, arm: str | None) -> Results:
-            for name, one in results.items():
-                if study == PREFERENCE.name and name.endswith(f"{_SEED}{seed}") and name.startswith(str(arm)):
-                    return one
-            raise NotTested(f"{directory} has no results of the arm {arm} with seed {seed}.", missing=True)
+            names = [name for name in results if name.endswith(f"{_SEED}{seed}") and name.startswith(str(arm))]
+            if study != PREFERENCE.name or len(names) != 1:
+                found = " and ".join(names) or "none"
+                raise NotTested(f"expected one run of the arm {arm} with seed {seed}, got {found}.", missing=not names)
+            return results[names[0]]
 
         return Evidence(find)
 

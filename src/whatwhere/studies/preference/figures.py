@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whatwhere.studies.preference.arms import grouped, over_seeds
+from whatwhere.studies.preference.arms import grouped
 from whatwhere.studies.preference.tables import OTHER, READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
 from whatwhere.studies.results import Results
+from whatwhere.studies.seed_means import over_seeds
 from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, PALE, POSITIONAL
 from whatwhere.studies.style import SYMBOLIC as GREEN
 from whatwhere.tasks.both import EVERY, WHERE
@@ -108,10 +110,9 @@ def draw_arms(results: Mapping[str, Results]) -> Figure:
         colour = GREEN if number == 0 else HOPS[0]
         for at, names in enumerate(arms.values()):
             each = [values[name] for name in names]
-            mean = over_seeds(each)
-            if mean.n > 1:
-                ends = max(0.0, mean.low), min(1.0, mean.high)
-                axes.plot(ends, [at, at], "-", color=colour, alpha=0.35, linewidth=4)
+            mean = over_seeds(each, 0.0, 1.0)
+            if not isnan(mean.low):
+                axes.plot(mean.interval, [at, at], "-", color=colour, alpha=0.35, linewidth=4)
             axes.plot(each, [at] * len(each), "o", color=colour, markersize=4, mfc="white")
             axes.plot(mean.value, at, "|", color=colour, markersize=12, markeredgewidth=2)
         axes.set(xlim=(-0.05, 1.05), xticks=(0, 0.5, 1))

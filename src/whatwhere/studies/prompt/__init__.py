@@ -1,4 +1,4 @@
-"""Will a language model survive a longer prompt? Foreseen from short ones, and checked."""
+"""Will a language model survive a longer prompt? Predicted from short ones, and checked."""
 
 from __future__ import annotations
 

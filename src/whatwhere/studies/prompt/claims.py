@@ -1,24 +1,46 @@
-"""Whether short prompts foresee long ones: our own readings; the paper asks it of its own models alone."""
+"""Do short prompts predict where long ones fail? Our own readings; the paper asks it of its own models alone."""
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, log2
 from pathlib import Path
 
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.prompt.tables import About, Forecast, KeyHead, Without
+from whatwhere.studies.prompt.forecasting import FARTHEST
+from whatwhere.studies.prompt.tables import About, Forecast, KeyHead, LengthRow, Without
+
+NEAR = 1.0
+"""Doublings: the threshold of both forecasts."""
 
 
 def off(evidence: Evidence, rule: str) -> Finding:
-    """By how many doublings a forecast is off."""
+    """By how many doublings a forecast is off, with the interval of the forecast.
+
+    Raises:
+        NotTested: nothing was put to the test: no longer prompt was asked, the model fails within the short prompts, or
+            it does not fail and the forecast is not refuted by that.
+    """
     about = _able(evidence)
     row = next(row for row in evidence.rows("prompt", None, "forecasts", Forecast) if row.rule == rule)
+    short = max(one.length for one in evidence.rows("prompt", None, "lengths", LengthRow) if one.short)
     if isnan(row.off):
         raise NotTested("no prompt was longer than those that the forecast is made from.")
-    foreseen = "no failure" if isnan(row.length.value) else f"failure at {row.length.value:,.0f} tokens"
-    seen = f"none up to {about.longest:,}" if isnan(about.measured) else f"it at {about.measured:,.0f}"
-    return Finding(row.off, f"Foreseen is {foreseen}; measured, {seen}.", inputs=row.length.n)
+    if about.measured <= short:
+        raise NotTested(
+            f"the model fails at {about.measured:,.0f} tokens, within the short prompts: nothing to predict."
+        )
+    predicted = "no failure" if isnan(row.length.value) else f"failure at {row.length.value:,.0f} tokens"
+    if isnan(about.measured):
+        if row.off <= NEAR:
+            raise NotTested(f"no failure up to {about.longest:,} tokens; predicted is {predicted}. Ask longer prompts.")
+        return Finding(
+            row.off, f"Predicted is {predicted}; measured, none up to {about.longest:,}.", inputs=row.length.n
+        )
+    ends = [log2((FARTHEST if isnan(end) else end) / about.measured) for end in row.length.interval]
+    interval = (0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends)), max(map(abs, ends)))
+    why = f"Predicted is {predicted}; measured, it at {about.measured:,.0f}."
+    return Finding(row.off, why, interval, row.length.n)
 
 
 def symbolic_share(evidence: Evidence) -> Finding:
@@ -38,7 +60,8 @@ def needed(evidence: Evidence) -> Finding:
         f"The mean margin is {by['none'].value:.1f}; without these heads {by['followed'].value:.1f}, without as many "
         f"others in the same layers {by['others'].value:.1f}."
     )
-    return Finding(by["others"].value - by["followed"].value, why, inputs=by["none"].n)
+    interval = by["others"].low - by["followed"].high, by["others"].high - by["followed"].low
+    return Finding(by["others"].value - by["followed"].value, why, interval, by["none"].n)
 
 
 def _able(evidence: Evidence) -> About:

@@ -1,4 +1,4 @@
-"""The figure of the study ``prompt``: margins and found keys by length, and where failure was foreseen."""
+"""The figure of the study ``prompt``: margins and found keys by length, and where failure was predicted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw_forecast(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    rows, foreseen = one.rows("lengths", LengthRow), one.rows("forecasts", Forecast)
+    rows, predicted = one.rows("lengths", LengthRow), one.rows("forecasts", Forecast)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.6, 3.8))
     _points(left, rows, "margin", NEUTRAL, "margin")
     left.axhline(0, color=NEUTRAL, linewidth=0.8)
@@ -32,10 +32,10 @@ def draw_forecast(results: Mapping[str, Results]) -> Figure:
     right.set_ylim(-0.03, 1.05)
     longest = max(row.length for row in rows)
     for axes in (left, right):
-        for row in foreseen:
+        for row in predicted:
             colour, line = LOOK[row.rule]
             if not isnan(row.length.value) and row.length.value < 8 * longest:
-                axes.axvline(row.length.value, color=colour, linestyle=line, label=f"foreseen by {row.rule}")
+                axes.axvline(row.length.value, color=colour, linestyle=line, label=f"predicted by {row.rule}")
         axes.set_xscale("log", base=2)
         lengths = [row.length for row in rows]
         axes.set_xticks(lengths, [f"{length:,}" for length in lengths], rotation=45)

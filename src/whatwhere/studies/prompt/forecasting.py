@@ -3,12 +3,12 @@
 A longer prompt brings more keys that compete with the right one. If each of them is as attractive as those before, the
 odds of the right one fall with the length, and the log-odds fall in proportion to its logarithm. Two rules follow:
 
-- ``margin``: the margin of the answer is a straight line in log2(length). It reaches 0 at the length foreseen.
+- ``margin``: the margin of the answer is a straight line in log2(length). It reaches 0 at the length predicted.
 - ``attention``: the log-odds of the attention that the followed heads pay to the key are such a line, and the margin is
-  a straight line in the attention. The length foreseen is where attention falls to what leaves no margin.
+  a straight line in the attention. The length predicted is where attention falls to what leaves no margin.
 
 Lines are of least squares over all short prompts. Intervals resample prompts, each with all its lengths. A line that
-does not fall foresees no failure.
+does not fall predicts no failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST = 1e-6
 
 
 def forecasts(answers: Sequence[Answer], measured: float, longest: int, *, checked: bool, seed: int) -> list[Forecast]:
-    """What each rule foresees.
+    """What each rule predicts.
 
     Args:
         answers: to short prompts.
@@ -42,7 +42,7 @@ def forecasts(answers: Sequence[Answer], measured: float, longest: int, *, check
     return [_forecast(rule, answers, measured, longest, checked, seed) for rule in RULES]
 
 
-def nothing_foreseen() -> list[Forecast]:
+def nothing_predicted() -> list[Forecast]:
     """For a model that does not find keys in the shortest prompts."""
     return [Forecast(rule, UNDEFINED, math.nan, math.nan) for rule in RULES]
 
@@ -66,7 +66,7 @@ def _forecast(
 
 
 def _crossing(rule: str, points: np.ndarray) -> tuple[float, float]:
-    """The length foreseen, infinite if there is none, and the slope per doubling; points are [length, margin, mass]."""
+    """The predicted length, infinite if there is none, and the slope per doubling; points: [length, margin, mass]."""
     doublings, margin, mass = np.log2(points[:, 0]), points[:, 1], points[:, 2]
     if rule == MARGIN:
         return _where(doublings, margin, 0.0)
@@ -86,8 +86,8 @@ def _where(doublings: np.ndarray, values: np.ndarray, level: float) -> tuple[flo
     return float(np.exp2(min((level - start) / slope, 64.0))), float(slope)
 
 
-def _off(foreseen: float, measured: float, longest: int, checked: bool) -> float:
-    foreseen = min(foreseen, FARTHEST)
+def _off(predicted: float, measured: float, longest: int, checked: bool) -> float:
+    predicted = min(predicted, FARTHEST)
     if math.isnan(measured):
-        return max(0.0, math.log2(longest / foreseen)) if checked else math.nan
-    return abs(math.log2(foreseen / measured))
+        return max(0.0, math.log2(longest / predicted)) if checked else math.nan
+    return abs(math.log2(predicted / measured))

@@ -1,4 +1,4 @@
-"""Asks for a pass key in prompts of several lengths, and foresees from the short ones where the model fails.
+"""Asks for a pass key in prompts of several lengths, and predicts from the short ones where the model fails.
 
 Rows of answers are written length by length, and what the table holds is not asked again.
 """
@@ -21,7 +21,7 @@ from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
 from whatwhere.studies.language_models.passages import names_of
 from whatwhere.studies.language_models.token_windows import first_tokens, token_ids
 from whatwhere.studies.length.breaks import break_length
-from whatwhere.studies.prompt.forecasting import forecasts, nothing_foreseen
+from whatwhere.studies.prompt.forecasting import forecasts, nothing_predicted
 from whatwhere.studies.prompt.key_heads import attention_to_keys, find_key_heads
 from whatwhere.studies.prompt.tables import ABLE, About, Answer, KeyHead, LengthRow, PromptSettings, Without
 from whatwhere.studies.results import Results
@@ -91,7 +91,7 @@ def _conclude(model: RotaryModel, answers: Sequence[Answer], settings: PromptSet
         "forecasts",
         forecasts(short, measured, rows[-1].length, checked=bool(settings.check), seed=settings.seed)
         if able
-        else nothing_foreseen(),
+        else nothing_predicted(),
     )
     source = names_of(settings.passages)
     begins = str(model.tokenizer.decode(first_tokens(model.tokenizer)))

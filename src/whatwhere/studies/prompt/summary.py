@@ -16,14 +16,14 @@ from whatwhere.studies.terminal import remark, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """What is found at each length, what was foreseen, and which heads look at the key."""
+    """What is found at each length, what was predicted, and which heads look at the key."""
     (about,) = results.rows("about", About)
     lengths = results.rows("lengths", LengthRow)
     blocks: list[RenderableType] = [
         escape(f"Pass keys in longer and longer prompts: {Path(results.name).name} ({about.family})"),
         _lengths(lengths),
         _measured(about),
-        *(_foreseen(row, about) for row in results.rows("forecasts", Forecast) if about.able),
+        *(_predicted(row, about) for row in results.rows("forecasts", Forecast) if about.able),
         "\nThe heads that look at the key most, in the shortest prompts",
         _heads(results.rows("heads", KeyHead)),
         _worth(results.rows("without", Without)),
@@ -48,18 +48,18 @@ def _lengths(rows: Sequence[LengthRow]) -> Table:
 
 def _measured(about: About) -> str:
     if not about.able:
-        return "The model does not find half of the keys in the shortest prompts, so there is nothing to foresee."
+        return "The model does not find half of the keys in the shortest prompts, so there is nothing to predict."
     if isnan(about.measured):
         return f"It still finds half of the keys or more at {about.longest:,} tokens, the longest prompt."
     return f"Fewer than half of the keys are found from {about.measured:,.0f} tokens on."
 
 
-def _foreseen(row: Forecast, about: About) -> str:
+def _predicted(row: Forecast, about: About) -> str:
     found = row.length
     if isnan(found.value):
-        return f"foreseen by {row.rule}: no failure{_verdict(row, about)}"
+        return f"predicted by {row.rule}: no failure{_verdict(row, about)}"
     low, high = ("?" if isnan(end) else f"{end:,.0f}" for end in (found.low, found.high))
-    return f"foreseen by {row.rule}: {found.value:,.0f} tokens ({low} to {high}){_verdict(row, about)}"
+    return f"predicted by {row.rule}: {found.value:,.0f} tokens ({low} to {high}){_verdict(row, about)}"
 
 
 def _verdict(row: Forecast, about: About) -> str:

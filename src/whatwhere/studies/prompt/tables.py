@@ -10,7 +10,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.language_models.passages import TextSettings
 
 MARGIN, ATTENTION = RULES = ("margin", "attention")
-"""From what the length is foreseen where keys are no longer found; see :mod:`whatwhere.studies.prompt.forecasting`."""
+"""From what the length is predicted where keys are no longer found; see :mod:`whatwhere.studies.prompt.forecasting`."""
 ABLE = 0.5
 """Share of keys found at the shortest length from which there is something to lose; below it, a model has failed."""
 FEWEST_LENGTHS = 3
@@ -71,7 +71,7 @@ class About:
     begins: str
     """What stands before each prompt; empty for nothing."""
     able: bool
-    """Whether it finds keys at the shortest length. If not, nothing is foreseen."""
+    """Whether it finds keys at the shortest length. If not, nothing is predicted."""
     measured: float
     """Length in tokens at which fewer than half of the keys are found; undefined if that does not happen."""
     longest: int
@@ -134,12 +134,12 @@ class LengthRow:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The length at which the model is foreseen to fail, from short prompts alone."""
+    """The length at which the model is predicted to fail, from short prompts alone."""
 
     rule: str
     """``margin`` or ``attention``."""
     length: Estimate
-    """In tokens, where the mean margin reaches 0; undefined: no failure is foreseen. Interval over prompts."""
+    """In tokens, where the mean margin reaches 0; undefined: no failure is predicted. Interval over prompts."""
     slope: float
     """Change of the mean margin (of the log-odds of attention) when the length doubles."""
     off: float
