@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def sweep(
     spec: Annotated[
-        Path, typer.Argument(help="What to run: TOML or JSON (docs/sweeps.md), or atlas, which ships (docs/atlas.md).")
+        Path, typer.Argument(help="What to run: TOML or JSON (docs/sweeps.md), or what ships: atlas, vocabularies.")
     ],
     out: Annotated[
         str, typer.Option(help="Where everything goes: a directory, or s3://bucket/prefix.", parser=name_of_place)

@@ -149,6 +149,10 @@ class _OfSweep:
     argument: str = "sweep"
     help: str = "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package."
     part: Literal["run", "once"] | None = None
+    specification: str = "atlas"
+    """The sweep that ships and makes such a directory."""
+    ships: bool = True
+    """Whether tables come with the package."""
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Finds the tables; what is measured is their directory. Other tables, or another item done: other results."""
@@ -157,12 +161,13 @@ class _OfSweep:
 
         if step is not None:
             raise WhatwhereError(f"this study is about whole runs: expected no step, got {step}.")
-        shipped = source is None or str(source) == SHIPPED
-        directory = SHIPPED_ATLAS if source is None or shipped else Path(source)
+        shipped = self.ships and (source is None or str(source) == SHIPPED)
+        directory = SHIPPED_ATLAS if shipped or source is None else Path(source)
         if not shipped and not (directory / SWEEP_TABLE).is_file():
+            word = f", or the word {SHIPPED}," * self.ships
             raise WhatwhereError(
-                f"expected the directory of a sweep (one with a {SWEEP_TABLE}), or the word {SHIPPED}, got "
-                f"{directory}. Make one with: whatwhere sweep atlas --out {directory}"
+                f"expected the directory of a sweep (one with a {SWEEP_TABLE}){word} got "
+                f"{directory}. Make one with: whatwhere sweep {self.specification} --out {directory}"
             )
         made_from = sorted(path for where in ("*.csv", f"items/*/{NAME}", f"items/*/*/{NAME}")
                            for path in directory.glob(where))  # fmt: skip

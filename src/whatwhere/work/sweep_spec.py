@@ -42,7 +42,10 @@ _OPTIONS = tuple(entry.name for entry in fields(Options))
 _PARAMETERS = {entry.name for kind in TASKS.values() for entry in fields(kind)}
 _PARTS = ("models", "grid", "measure")
 Measures = Mapping[str, Mapping[str, Any]] | None
-SHIPPED_SPECS = {"atlas": Path(studies.__file__).parent / "atlas" / "conditions.toml"}
+SHIPPED_SPECS = {
+    name: Path(studies.__file__).parent / name / file
+    for name, file in (("atlas", "conditions.toml"), ("vocabularies", "vocabularies.toml"))
+}
 """Specifications that come with the package, by name."""
 
 
@@ -92,7 +95,7 @@ def read_sweep(path: Path) -> list[Item]:
     """The items of a specification, in order.
 
     Args:
-        path: of the file, or the name of one that ships (``atlas``).
+        path: of the file, or the name of one that ships (``atlas``, ``vocabularies``).
 
     Raises:
         WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
