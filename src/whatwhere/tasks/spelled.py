@@ -25,6 +25,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.vocabulary import (
     Each,
     Ids,
+    Items,
     LetterVocabulary,
     Marks,
     NumberVocabulary,
@@ -92,7 +93,7 @@ class SpelledVocabulary(Vocabulary):
         found = np.where(ends, self.written(numbers), np.where(digit, -1, self.answer(tokens)))
         return found.astype(tokens.dtype)
 
-    def spell(self, items: Sequences) -> Sequences:  # noqa: D102
+    def spell(self, items: Items) -> Sequences:  # noqa: D102
         points = self.whole.points(items)  # [n, item]
         assert (points == points[:1]).all(), "all sequences have their pointers at the same items"
         numbers = self.number(items)

@@ -23,6 +23,8 @@ Ids = Int[np.ndarray, "..."]
 """Token ids, or numbers about tokens, of any shape."""
 Sequences = Int[np.ndarray, "n seq"]
 """Token ids of sequences, or one number for each of their tokens."""
+Items = Int[np.ndarray, "n item"]
+"""The same where a pointer counts once, however many tokens spell it."""
 Each = Int[np.ndarray, "n"]
 """One number for each sequence."""
 Marks = Bool[np.ndarray, "n seq"]
@@ -124,7 +126,7 @@ class Vocabulary(ABC):
         """The id in :attr:`whole` of what ends at each position; -1 inside a pointer, and for one without meaning."""
         return tokens
 
-    def spell(self, items: Sequences) -> Sequences:
+    def spell(self, items: Items) -> Sequences:
         """The tokens of sequences of :attr:`whole`, the inverse of :meth:`read`."""
         return items
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ Values = Mapping[tuple[str, str, str], BySeed]
 """By task, condition and outcome: the value with each seed."""
 
 
+@runtime_checkable
 class Seeded(Protocol):
     """What is asked of a run."""
 

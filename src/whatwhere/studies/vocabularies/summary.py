@@ -92,4 +92,4 @@ def _costs(task: str, costs: Sequence[Cost], shown: Mapping[str, str]) -> Table:
 def _cell(found: Estimate | None) -> str:
     if found is None or not found.n:
         return ""
-    return f"{found.value:+.2f}" + ("" if found.n < 2 else f" ±{(found.high - found.low) / 2:.2f}")
+    return f"{found.value:+.2f}" + ("" if found.n < 2 else f"±{(found.high - found.low) / 2:.2f}")
