@@ -75,6 +75,8 @@ def test_parameters_reach_the_task():
         run("letter", "--letters", "16", "--max-hops", "8", "--show", "1", "--hops", "8", "--json").stdout
     )["shown"]
     assert shown["hops"] == 8
+    (shown,) = json.loads(run("letter", "--letters", "64", "--parts", "2", "--show", "1", "--json").stdout)["shown"]
+    assert len(shown["tokens"].split()) == 8 + 2 * 9
 
 
 def test_the_same_data_may_be_written_again_and_other_data_may_not(tmp_path):

@@ -19,6 +19,7 @@ from whatwhere.studies.atlas.claim_map import judged_claims
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict, Outcome, Point
 from whatwhere.studies.subject import SWEEP
+from whatwhere.training.config import TrainingConfig
 from whatwhere.training.options import Options
 from whatwhere.training.run import Run, TestAccuracy
 
@@ -123,7 +124,9 @@ def _verdicts(item: Item) -> list[ItemVerdict]:
     ]
 
 
-def write_sweep(directory: Path, items: Mapping[str, Options], learned: Mapping[str, Sequence[float]]) -> None:
+def write_sweep(
+    directory: Path, items: Mapping[str, Options | TrainingConfig], learned: Mapping[str, Sequence[float]]
+) -> None:
     """A sweep whose runs were never trained: configuration, test result and scores are made up.
 
     Args:
@@ -139,13 +142,14 @@ def write_sweep(directory: Path, items: Mapping[str, Options], learned: Mapping[
     write_bytes(directory / "sweep.csv", "\n".join([*lines, ""]).encode())
 
 
-def _write_run(run: Run, options: Options, learned: Sequence[float]) -> None:
-    config = options.config()
+def _write_run(run: Run, options: Options | TrainingConfig, learned: Sequence[float]) -> None:
+    config = options.config() if isinstance(options, Options) else options
     run.create(config)
     last = config.schedule.steps
     write_bytes(run.checkpoint_path(last), b"")  # a checkpoint to belong to; nobody opens it
-    run.write_test([TestAccuracy(last, hop, 0.99 if learned else 0.3, 100) for hop in range(1, 5)])
-    made = made_up(config.task.name, learned or [9999] * 4, layers=config.model.layers, heads=config.model.heads)
+    hops = config.task.max_hops
+    run.write_test([TestAccuracy(last, hop, 0.99 if learned else 0.3, 100) for hop in range(1, hops + 1)])
+    made = made_up(config.task.name, learned or [9999] * hops, layers=config.model.layers, heads=config.model.heads)
     manifest = Manifest(run.directory / "dynamics")
     manifest.begin("dynamics", made.settings, {"task": config.task.to_dict()})
     for table, frame in made.tables.items():

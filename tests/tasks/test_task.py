@@ -134,7 +134,7 @@ def test_defaults_are_the_paper_s():
         (lambda: LetterTask(letters=4), "4 hops need 5 letters in the paper generator.*there are 4"),
         (lambda: LetterTask(letters=7, generator="decoy"), "4 hops need 8 letters in the decoy generator.*there are 7"),
         (lambda: LetterTask(letters=6, generator="strict"), "4 hops need 7 letters in the strict generator"),
-        (lambda: LetterTask(letters=53), "expected at most 52 letters .*got 53"),
+        (lambda: LetterTask(letters=2705, parts=2), "expected at most 2,704 letters .*got 2,705"),
         (lambda: LetterTask(target=2, generator="decoy"), "decoy generator needs 3 target tokens.*target is 2"),
         (lambda: LetterTask(target=1, generator="strict"), "strict generator needs 2 target tokens"),
         (lambda: NumberTask().sample(0), "expected 1 sequence or more, got 0"),

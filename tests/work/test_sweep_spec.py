@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.vocabularies.run_factors import conditions_of
 from whatwhere.training.config import TrainingConfig
 from whatwhere.work import sweep_spec
 from whatwhere.work.sweep_spec import Item, read_sweep
@@ -139,3 +140,25 @@ def test_the_conditions_of_the_atlas_ship_under_its_name(tmp_path: Path, monkeyp
     assert list(made[0].measures) == ["dynamics", "mechanism", "geometry", "length"]
     Path("atlas").write_text('preset = "smoke"\ntask = "letter"\n')  # a file of that name goes before
     assert [item.name for item in read_sweep(Path("atlas"))] == ["letter"]
+
+
+def test_the_sizes_of_vocabularies_ship_and_change_one_at_a_time_around_a_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    made = {item.name: training(item) for item in read_sweep(Path("vocabularies"))}
+    conditions = conditions_of(made)
+    by_task = {
+        task: sorted({conditions[name] for name, one in made.items() if one.task.name == task})
+        for task in ("letter", "number")
+    }
+    assert by_task["letter"] == [
+        "base", "hops 3", "hops 4", "length 17", "length 33", "parts 2", "parts 2, vocabulary 4352", "parts 4",
+        "vocabulary 1152", "vocabulary 320", "vocabulary 4352",
+    ]  # fmt: skip
+    assert by_task["number"] == [
+        "base", "hops 3", "hops 4", "length 17", "length 17, parts 2", "length 33", "parts 2", "vocabulary 191",
+        "vocabulary 575",
+    ]  # fmt: skip
+    assert len(made) == 3 * sum(map(len, by_task.values())) == 60
+    assert {one.seed for one in made.values()} == {20, 21, 22}

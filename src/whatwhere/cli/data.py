@@ -31,9 +31,10 @@ class TaskOptions:
     """The parameters of a task; None leaves the paper's value."""
 
     target: Annotated[int | None, "Tokens of the target window (8)."] = None
-    context: Annotated[int | None, "Tokens of the pre-target window, without the query (8)."] = None
+    context: Annotated[int | None, "Pointers of the pre-target window, without the query (8)."] = None
     max_hops: Annotated[int | None, "The highest hop class (4)."] = None
-    integers: Annotated[int | None, "Integers (number task 16, letter task 8)."] = None
+    parts: Annotated[int | None, "Tokens that spell a pointer (1); number: digits, letter: 2 or 4."] = None
+    integers: Annotated[int | None, "Integers (number task 16, letter task 8); the digits, where they spell."] = None
     symbols: Annotated[int | None, "Number task: the alphabet (120)."] = None
     distractors: Annotated[str | None, "Number task: in-range (default) or any, off the path."] = None
     letters: Annotated[int | None, "Letter task: the alphabet (8)."] = None

@@ -24,7 +24,7 @@ HOME = "whatwhere.page"
 VENDOR = ("vendor/d3.min.js", "vendor/plot.umd.min.js")
 COMMON = tuple(
     f"assets/common/{name}.js"
-    for name in ("start", "dom", "theme", "controls", "table", "chart", "results", "headmap", "parts")
+    for name in ("start", "dom", "theme", "controls", "table", "chart", "effects", "results", "headmap", "parts")
 )
 LAST = "assets/page.js"
 STYLES = ("assets/common/common.css", "assets/page.css")

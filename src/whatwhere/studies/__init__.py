@@ -26,6 +26,7 @@ STUDIES: dict[str, str] = {
     "preference": "whatwhere.studies.preference:PREFERENCE",
     "forecast": "whatwhere.studies.forecast:FORECAST",
     "hops": "whatwhere.studies.hops:HOPS",
+    "vocabularies": "whatwhere.studies.vocabularies:VOCABULARIES",
 }
 """Every study, in the order of the paper's argument."""
 

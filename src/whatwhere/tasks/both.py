@@ -26,7 +26,7 @@ from whatwhere.tasks.generators.decoy import DECOYS, Decoy
 from whatwhere.tasks.letter import LetterTask
 from whatwhere.tasks.number import NumberTask
 from whatwhere.tasks.task import Built, Task, random_streams
-from whatwhere.tasks.vocabulary import Each, Sequences
+from whatwhere.tasks.vocabulary import ONE_CHARACTER, Each, Sequences
 
 LAST, EVERY = "last", "every"
 WHERE = (LAST, EVERY)
@@ -57,6 +57,12 @@ class BothTask(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.parts > 1:
+            raise WhatwhereError(
+                f"expected parts of 1 in the both task, whose pointers are not spelled, got {self.parts}."
+            )
+        if self.letters > ONE_CHARACTER:
+            raise WhatwhereError(f"expected at most {ONE_CHARACTER} letters in the both task, got {self.letters}.")
         _ = self.by_letter  # refuses sizes that its generator cannot serve
 
     @cached_property

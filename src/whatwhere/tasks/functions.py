@@ -86,7 +86,16 @@ _FUNCTIONS: dict[str, Callable[[Sequences, Any], Sequences]] = {"index": index, 
 
 
 def follow_pointers(tokens: Sequences, vocabulary: Vocabulary) -> Sequences:
-    """One layer of the ideal model: Index on numbers, Retrieval on pairs (:attr:`Vocabulary.function`)."""
+    """One layer of the ideal model: Index on numbers, Retrieval on pairs (:attr:`Vocabulary.function`).
+
+    Raises:
+        WhatwhereError: several tokens spell a pointer, so that none of them can become the token that it points at.
+    """
+    if vocabulary.whole is not vocabulary:
+        raise WhatwhereError(
+            "expected pointers of one token, got spelled ones; pass vocabulary.read(tokens) and vocabulary.whole, in "
+            "which a pointer stands at its last token."
+        )
     return _FUNCTIONS[vocabulary.function](tokens, vocabulary)
 
 

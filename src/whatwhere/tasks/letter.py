@@ -3,6 +3,9 @@
 Writing a token as (L, R), an h-hop path has ``R(p_r) = L(p_(r+1))``, and the answer is the letter-integer token at p_h.
 The appendix does not ask that the path be unique (erratum E2); in every generator here
 (:mod:`whatwhere.tasks.generators`) each letter of the path is the left letter of one token.
+
+With ``parts=2`` a pair of letters is two tokens, its left letter and its right one; with ``parts=4`` each letter is two
+tokens. A letter-integer pair is one token always: it may be the answer.
 """
 
 from __future__ import annotations
@@ -18,8 +21,9 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import random_orders
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.generators import GENERATORS, SIMPLE, Sizes
+from whatwhere.tasks.spelled import SpelledLetters
 from whatwhere.tasks.task import Built, Task
-from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences
+from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,14 @@ class LetterTask(Task):
                 f"those that hide it), and there are {self.letters}. Raise letters or lower max_hops."
             )
         if self.letters > MOST_LETTERS:
-            raise WhatwhereError(f"expected at most {MOST_LETTERS} letters (a..z and A..Z), got {self.letters}.")
+            raise WhatwhereError(
+                f"expected at most {MOST_LETTERS:,} letters (of two characters), got {self.letters:,}."
+            )
+        if self.parts > 1 and self.parts % 2:
+            raise WhatwhereError(
+                f"expected parts of 1 or an even number, as many for the left letter as for the right, "
+                f"got {self.parts}."
+            )
         if self.target < generator.target_needed:
             raise WhatwhereError(
                 f"the {self.generator} generator needs {generator.target_needed} target tokens, the answer and others "
@@ -53,8 +64,17 @@ class LetterTask(Task):
             )
 
     @cached_property
-    def vocabulary(self) -> LetterVocabulary:  # noqa: D102
-        return LetterVocabulary(self.letters, self.integers)
+    def whole(self) -> LetterVocabulary:
+        """The vocabulary in which every pair is one token."""
+        return LetterVocabulary(self.letters, self.integers) if self.parts == 1 else self._spelled.whole
+
+    @cached_property
+    def _spelled(self) -> SpelledLetters:
+        return SpelledLetters(self.letters, self.integers, self.parts)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:  # noqa: D102
+        return self.whole if self.parts == 1 else self._spelled
 
     @property
     def sizes(self) -> Sizes:
@@ -70,23 +90,28 @@ class LetterTask(Task):
         """Draws the roles, then which letter plays which role."""
         roles = GENERATORS[self.generator].draw(rng, hops, places, self.sizes)
         rows = np.arange(len(hops))
-        letter = random_orders(rng, self.vocabulary.left(answers), self.letters)  # [role, n]
-        tokens = np.empty(roles.left.shape, np.int32)  # [seq, n]
+        letter = random_orders(rng, self.whole.left(answers), self.letters)  # [role, n]
+        items = np.empty(roles.left.shape, np.int32)  # [item, n]
         for p, left in enumerate(roles.left):
             after = p - self.target
             right = letter[roles.right[after], rows] if after >= 0 else self.letters + roles.integer[p]
-            tokens[p] = self.vocabulary.pair(letter[left, rows], right)
-        tokens[places, rows] = answers
-        return tokens, roles.visited
+            items[p] = self.whole.pair(letter[left, rows], right)
+        items[places, rows] = answers
+        return items, roles.visited
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """What the generator itself puts beside the path."""
-        return GENERATORS[self.generator].extra(rng, batch, self.vocabulary, count)
+        extra = GENERATORS[self.generator].extra(rng, self._whole(batch), self.whole, count)
+        return self.vocabulary.spell(extra)
 
     def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
         """Every token whose left letter the generator would give to an extra token."""
-        left = self.vocabulary.left(batch.tokens[:, : batch.tokens.shape[1] - self.context - 1])
-        return ~np.take_along_axis(GENERATORS[self.generator].reserved(batch, self.vocabulary), left, 1)
+        batch = self._whole(batch)
+        left = self.whole.left(batch.tokens[:, : batch.tokens.shape[1] - self.pointing])
+        return ~np.take_along_axis(GENERATORS[self.generator].reserved(batch, self.whole), left, 1)
+
+    def _whole(self, batch: Batch) -> Batch:
+        return replace(batch, tokens=self.vocabulary.read(batch.tokens), vocabulary=self.whole)
 
     @property
     def most_hops(self) -> int:
@@ -103,9 +128,10 @@ class LetterTask(Task):
 
     def step(self, tokens: Sequences, positions: Each) -> tuple[Each, Each]:
         """Goes to the token before the position whose left letter is the right letter at the position."""
-        wanted = self.vocabulary.right(tokens[np.arange(len(tokens)), positions])
+        rows, items = np.arange(len(tokens)), self.vocabulary.read(tokens)
+        wanted = self.whole.right(items[rows, positions])
         before = np.arange(tokens.shape[1]) < positions[:, None]
-        match = before & (self.vocabulary.left(tokens) == wanted[:, None])  # [n, seq]
+        match = before & (self.whole.left(items) == wanted[:, None])  # [n, seq]
         there = match.argmax(1)
-        other = match & (tokens != tokens[np.arange(len(tokens)), there][:, None])
+        other = match & (items != items[rows, there][:, None])
         return there, match.any(1).astype(np.int64) + other.any(1)

@@ -23,7 +23,8 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
     names = [task.vocabulary.names[token] for token in tokens]
     path = [int(position) for position in batch.paths[row] if position >= 0]
     longest = max(map(len, names))
-    labels = [task.vocabulary.describe_hop(names[position]) for position in path[:-1]]
+    whole, items = task.vocabulary.whole, task.vocabulary.read(tokens[None])[0]
+    labels = [whole.describe_hop(whole.names[items[position]]) for position in path[:-1]]
     roomy = len(tokens) * (longest + 2) + max(map(len, labels)) + 2 <= width
     cell = longest + (2 if roomy else 1)
     columns = [cell * position + (cell - 1) // 2 for position in range(len(tokens))]
@@ -33,11 +34,11 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
     picture = Text(f"{hops} hop{'s' if hops > 1 else ''}, answer ")
     picture.append(names[path[-1]], "bold")
     picture.append("\n")
-    windows = [("target window", len(tokens) - task.context - 1), ("pre-target window", task.context), ("query", 1)]
+    target, query = len(tokens) - task.pointing, len(tokens) - task.parts
+    windows = [("target window", target), ("pre-target window", query - target), ("query", task.parts)]
     picture.append("".join(_ruler(name, cell * count) for name, count in windows).rstrip() + "\n", "dim")
     for position, name in enumerate(names):
-        style = TARGET if position < windows[0][1] else CONTEXT
-        style = QUERY if position == path[0] else style
+        style = TARGET if position < target else CONTEXT if position < query else QUERY
         if position in path[1:]:
             style = f"bold {HOPS[(path.index(position) - 1) % len(HOPS)]} {style}"
         picture.append(_centred(name, cell, columns[0]), style)

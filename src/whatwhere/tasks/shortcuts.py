@@ -42,7 +42,7 @@ class View:
     @property
     def start(self) -> int:
         """The position of the first pre-target token."""
-        return self.tokens.shape[1] - self.task.context - 1
+        return self.tokens.shape[1] - self.task.pointing
 
     @cached_property
     def goals(self) -> Sequences:

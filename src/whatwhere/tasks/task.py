@@ -3,6 +3,10 @@
 A sequence is ``target`` tokens that may be answers, ``context`` tokens that point back (the paper's pre-target
 window), and the query, which is the last token. An instance of h hops visits positions p_0 > p_1 > .. > p_h: p_0 is the
 query, p_1 .. p_(h-1) lie in the pre-target window, and p_h, in the target window, holds the answer.
+
+``parts`` tokens may spell a pointer (:mod:`whatwhere.tasks.spelled`), so that sequences, paths and vocabularies grow
+independently. Then an *item* is an answer (always one token) or a whole pointer, windows count items, and the position
+of an item is that of its last token: before it, no causal model can know the pointer.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 Built = tuple[Int32[np.ndarray, "seq n"], Bool[np.ndarray, "context n"]]
 LONGEST, LARGEST = 2**15, 2**20
 """Tokens of a sequence and of a vocabulary: more would take minutes to draw, position by position, or to name."""
+MOST_PARTS = 8
+"""Tokens of a pointer; what they write stays far below 2^63."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +48,11 @@ class Task(ABC):
     target: int = 8
     """Tokens of the target window, where the answer stands."""
     context: int = 8
-    """Tokens of the pre-target window, without the query."""
+    """Pointers of the pre-target window, without the query."""
     max_hops: int = 4
     """Hop classes are 1 .. max_hops."""
+    parts: int = 1
+    """Tokens that spell a pointer, the query's included; answers are one token."""
 
     def __post_init__(self) -> None:
         for field, value in self.to_dict().items():
@@ -58,6 +66,7 @@ class Task(ABC):
                 f"Lower max_hops to {self.context + 1} or raise context to {self.max_hops - 1}."
             )
         for what, count, most in (
+            ("parts of a pointer", self.parts, MOST_PARTS),
             ("tokens in a sequence (target + context + 1)", self.length, LONGEST),
             ("tokens in the vocabulary", self.vocab_size, LARGEST),
         ):
@@ -87,8 +96,10 @@ class Task(ABC):
     def build(self, rng: np.random.Generator, hops: Each, answers: Each, places: Each) -> Built:
         """Draws one sequence for each prescribed hop count, answer and place of the answer in the target window.
 
+        Answers and sequences are ids of :attr:`Vocabulary.whole`.
+
         Returns:
-            The token ids, and which pre-target tokens each path visits; positions first, so that one is contiguous.
+            The items, and which pre-target items each path visits; items first, so that one is contiguous.
         """
 
     @abstractmethod
@@ -123,14 +134,37 @@ class Task(ABC):
         return replace(self, max_hops=hops)
 
     @property
+    def pointing(self) -> int:
+        """Tokens after the target window: those of all pointers, the query's included."""
+        return self.parts * (self.context + 1)
+
+    @property
     def length(self) -> int:
         """Tokens of a sequence without extra target tokens."""
-        return self.target + self.context + 1
+        return self.target + self.pointing
+
+    @property
+    def ends(self) -> Int32[np.ndarray, "item"]:
+        """The position of the last token of each item."""
+        item = np.arange(self.target + self.context + 1, dtype=np.int32)
+        return item + (self.parts - 1) * np.maximum(item - self.target + 1, 0)
 
     @property
     def windows(self) -> dict[str, range]:
         """The positions of the keys by window; the query belongs to none."""
-        return {"target": range(self.target), "pre-target": range(self.target, self.length - 1)}
+        return {"target": range(self.target), "pre-target": range(self.target, self.length - self.parts)}
+
+    def require_whole_pointers(self, study: str) -> None:
+        """Refuses spelled pointers where a measurement is defined by a pointer's one token.
+
+        Raises:
+            WhatwhereError: several tokens spell a pointer.
+        """
+        if self.parts > 1:
+            raise WhatwhereError(
+                f"expected a task whose pointers are one token each, got parts={self.parts}: {study} changes or "
+                "compares single tokens, which mean nothing alone here. Measure dynamics, length, forecast or hops."
+            )
 
     @property
     def vocab_size(self) -> int:
@@ -146,8 +180,12 @@ class Task(ABC):
         return self.vocabulary.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """The name and every parameter; :func:`whatwhere.tasks.task_from_dict` turns it back into the task."""
-        return {"name": self.name, **asdict(self)}
+        """The name and every parameter; :func:`whatwhere.tasks.task_from_dict` turns it back into the task.
+
+        ``parts`` is left out where it is 1, so that earlier runs keep their name.
+        """
+        content = {"name": self.name, **asdict(self)}
+        return {name: value for name, value in content.items() if (name, value) != ("parts", 1)}
 
     def sample(
         self, n: int, hops: int | Sequence[int] | np.ndarray | None = None, seed: int = 0, extra_target: int = 0
@@ -204,9 +242,11 @@ class Task(ABC):
             (rows,) = np.nonzero(hops == hop)
             values[rows], places[rows] = balanced_cells(rng, len(rows), len(self.answer_ids), self.target)
         answers = self.answer_ids[values].astype(np.int32)
-        tokens, visited = self.build(rng, hops, answers, places)
+        items, visited = self.build(rng, hops, self.vocabulary.read(answers[:, None])[:, 0], places)
         paths = paths_through(visited, places, self.target, self.max_hops)
-        return Batch(np.ascontiguousarray(tokens.T), answers, hops.astype(np.int32), paths, self.vocabulary)
+        paths = np.where(paths < 0, paths, self.ends[paths])
+        tokens = np.ascontiguousarray(self.vocabulary.spell(items.T))
+        return Batch(tokens, answers, hops.astype(np.int32), paths, self.vocabulary)
 
     def solve(self, tokens: Sequences) -> Int32[np.ndarray, "n"]:
         """The oracle: follows the hops from the last token, knowing nothing of how the sequence was made.

@@ -23,14 +23,35 @@ Ids = Int[np.ndarray, "..."]
 """Token ids, or numbers about tokens, of any shape."""
 Sequences = Int[np.ndarray, "n seq"]
 """Token ids of sequences, or one number for each of their tokens."""
+Items = Int[np.ndarray, "n item"]
+"""The same where a pointer counts once, however many tokens spell it."""
 Each = Int[np.ndarray, "n"]
 """One number for each sequence."""
 Marks = Bool[np.ndarray, "n seq"]
 """Some tokens of sequences."""
 
 
-MOST_LETTERS = len(ascii_letters)
-"""Letters of the letter task: a..z, then A..Z, so that a pair of them can be read in one manner only."""
+ONE_CHARACTER = len(ascii_letters)
+"""Letters whose name is one character: a..z, then A..Z. If there are more, every name has two: aa, ab, .."""
+MOST_LETTERS = ONE_CHARACTER**2
+
+
+def smallest_base(numbers: int, digits: int) -> int:
+    """The smallest base in which so many digits write so many different numbers."""
+    base = max(1, round(numbers ** (1 / digits)))
+    return base if base**digits >= numbers else base + 1
+
+
+def letter_names(letters: int, syllables: int = 1) -> list[str]:
+    """Names of equal length, so that a pair of them can be read in one manner only.
+
+    Args:
+        letters: how many.
+        syllables: of each name; where several tokens spell a letter, a syllable is the name of one.
+    """
+    base = smallest_base(letters, syllables)
+    parts = list(ascii_letters[:base]) if base <= ONE_CHARACTER else letter_names(base, 2)
+    return ["".join(word) for word in islice(product(parts, repeat=syllables), letters)]
 
 
 class Vocabulary(ABC):
@@ -95,6 +116,19 @@ class Vocabulary(ABC):
     @abstractmethod
     def describe_hop(self, name: str) -> str:
         """What the pointer of this name asks for, in words."""
+
+    @cached_property
+    def whole(self) -> Vocabulary:
+        """The vocabulary in which a pointer is one token: this one, unless several tokens spell a pointer."""
+        return self
+
+    def read(self, tokens: Sequences) -> Sequences:
+        """The id in :attr:`whole` of what ends at each position; -1 inside a pointer, and for one without meaning."""
+        return tokens
+
+    def spell(self, items: Items) -> Sequences:
+        """The tokens of sequences of :attr:`whole`, the inverse of :meth:`read`."""
+        return items
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -226,6 +260,8 @@ class LetterVocabulary(Vocabulary):
 
     letters: int
     integers: int
+    syllables: int = 1
+    """Of the name of a letter; see :func:`letter_names`."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:  # noqa: D102
@@ -281,7 +317,7 @@ class LetterVocabulary(Vocabulary):
 
     @property
     def request_names(self) -> list[str]:  # noqa: D102
-        return list(ascii_letters[: self.letters])
+        return letter_names(self.letters, self.syllables)
 
     def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:  # noqa: ARG002, D102
         return self.left(tokens[np.arange(len(tokens)), goals])
@@ -300,4 +336,4 @@ class LetterVocabulary(Vocabulary):
         return self.pair(self.left(tokens), np.arange(self.letters, dtype=tokens.dtype)[:, None])
 
     def describe_hop(self, name: str) -> str:  # noqa: D102
-        return f"to {name[1]}"
+        return f"to {name[len(name) // 2 :]}"

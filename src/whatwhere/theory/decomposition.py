@@ -18,13 +18,13 @@ LAYERS = 12
 def number_decomposition(inputs: int = 10_000) -> Check:
     """f_Num = Reflexive^(l-h) Index^h, at the last token."""
     task = NumberTask()
-    return _decomposes(task, lambda tokens: index(tokens, task.vocabulary), "Index", inputs)
+    return _decomposes(task, lambda tokens: index(tokens, task.whole), "Index", inputs)
 
 
 def letter_decomposition(inputs: int = 10_000) -> Check:
     """f_Let = Reflexive^(l-h) Retrieval^h, at the last token."""
     task = LetterTask()
-    return _decomposes(task, lambda tokens: retrieval(tokens, task.vocabulary), "Retrieval", inputs)
+    return _decomposes(task, lambda tokens: retrieval(tokens, task.whole), "Retrieval", inputs)
 
 
 def _decomposes(task: Task, function: Callable[[np.ndarray], np.ndarray], name: str, inputs: int) -> Check:

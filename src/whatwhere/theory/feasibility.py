@@ -33,7 +33,7 @@ JUST_ABOVE = 1.001
 """Times the least beta, at which itself the worst input ties."""
 INDEX_ANGLES = (0.8, 0.866, 1.0)
 RETRIEVAL_ANGLES = (0.0, 0.0027, 0.0115)
-NUMBERS, LETTERS = NumberTask().vocabulary, LetterTask().vocabulary
+NUMBERS, LETTERS = NumberTask().whole, LetterTask().whole
 
 
 def sharp_index_head(theta: float, length: int = LENGTH, vocabulary: NumberVocabulary = NUMBERS) -> Construction:

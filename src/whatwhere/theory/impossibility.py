@@ -29,7 +29,7 @@ from whatwhere.theory.construction import Construction
 from whatwhere.theory.directions import UP, turned
 from whatwhere.theory.retrieval_head import retrieval_head
 
-NUMBERS, LETTERS = NumberTask().vocabulary, LetterTask().vocabulary
+NUMBERS, LETTERS = NumberTask().whole, LetterTask().whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,8 @@
   }
 
   function sequence() {
-    const models = whatwhere.models.filter((model) => data.models[model].task);
+    const known = (task) => task && ["number", "letter"].includes(task.name) && !task.parts; // what the oracle here reads
+    const models = whatwhere.models.filter((model) => known(data.models[model].task));
     if (data.kind === "study" || !models.length) return null;
     let { task } = data.models[models[0]];
     let chosen = 0;

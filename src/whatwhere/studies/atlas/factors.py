@@ -23,7 +23,7 @@ _NOT_FACTORS = ("seed", "preset", "name", "validation", "spacing")
 
 def condition_of(config: TrainingConfig) -> str:
     """What differs from the preset, as ``decoy, rate x2``; ``base`` if nothing does but the seed."""
-    mine, usual = (_flat(one.decisive()) for one in (config, preset(config.preset, make_task(config.task.name))))
+    mine, usual = (flat(one.decisive()) for one in (config, preset(config.preset, make_task(config.task.name))))
     found = {} if config.preset == RECIPE else {"recipe": config.preset}
     for name, value in mine.items():
         if name not in _NOT_FACTORS and value != usual.get(name):
@@ -60,11 +60,11 @@ def item_of(name: str, config: TrainingConfig, learned: bool) -> Item:
     )  # fmt: skip
 
 
-def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
+def flat(content: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a run by their own names; no two parts of a configuration share one."""
     found: dict[str, Any] = {}
     for name, value in content.items():
-        found |= _flat(value) if isinstance(value, Mapping) else {name: value}
+        found |= flat(value) if isinstance(value, Mapping) else {name: value}
     return found
 
 

@@ -3,7 +3,7 @@
 (() => {
   const { el, number, significant } = whatwhere.dom;
   const { results, extra, modelsWith } = whatwhere;
-  const { chart, plot, lookOf } = whatwhere.chart;
+  const { chart, plot } = whatwhere.chart;
   const STUDY = "atlas";
   const SIGNS = { holds: "+", fails: "–", depends: "±" };
   const HOPS = ["var(--hop1)", "var(--hop2)", "var(--hop3)", "var(--hop4)"];
@@ -137,42 +137,8 @@
 
   /** Each change of one setting at the base: its effect on a chosen outcome. */
   function effects() {
-    const rows = name ? all("effects").filter((row) => row.at === "base" && !row.factor.includes(" x ") && row.difference !== null) : [];
-    if (!rows.length) return null;
-    const outcomes = [...new Set(rows.map((row) => row.outcome))];
-    const chosen = { outcome: outcomes.includes("timing_gap") ? "timing_gap" : outcomes[0] };
-    const label = (row) => (row.factor === "data" ? row.level : `${row.factor} ${row.level}`);
-    const here = () => rows.filter((row) => row.outcome === chosen.outcome);
-    const made = chart({
-      name: "atlas-effects",
-      title: "Difference from the base, paired by seed, with 95 % intervals over seeds",
-      alt: "What each change of one setting does to the chosen outcome",
-      rows: here,
-      draw: (width) => {
-        const found = here();
-        const reach = 1.6 * (d3.max(found, (row) => Math.abs(row.difference)) || 1);
-        return plot({
-          width, height: 60 + 26 * new Set(found.map(label)).size, marginLeft: 130, marginRight: 16,
-          x: { domain: [-reach, reach], label: "difference", grid: true, clamp: true },
-          y: { label: null, domain: [...new Set(found.map(label))] },
-          marks: [
-            Plot.ruleX([0], { stroke: "var(--line)" }),
-            ...["number", "letter"].flatMap((task) => {
-              const mine = found.filter((row) => row.task === task);
-              const { color, symbol } = lookOf(task);
-              const dy = task === "number" ? -4 : 4;
-              return [
-                Plot.ruleY(mine.filter((row) => row.difference_low !== null), { y: label, x1: "difference_low", x2: "difference_high", stroke: color, dy }),
-                Plot.dot(mine, { y: label, x: "difference", fill: color, symbol, r: 4, dy, title: (row) => `${row.task}, ${label(row)}\n${significant(row.difference)} (${row.difference_low === null ? "no interval" : `${significant(row.difference_low)} to ${significant(row.difference_high)}`}), ${row.difference_n} seeds` }),
-              ];
-            }),
-          ],
-        });
-      },
-      note: "● number task, ■ letter task. Three seeds give wide intervals; they end at the edge of the drawing.",
-    });
-    const outcome = whatwhere.controls.select({ label: "Outcome", options: outcomes.map((one) => [one, words().outcomes[one] ?? one.replaceAll("_", " ")]), value: chosen.outcome, onChange: (value) => { chosen.outcome = value; made.redraw(); } });
-    return el("div", {}, el("div", { class: "controls" }, outcome.element), made.element);
+    const rows = name ? all("effects").filter((row) => row.at === "base" && !row.factor.includes(" x ")) : [];
+    return whatwhere.effects({ name: "atlas-effects", rows, first: "timing_gap", value: "difference", words: words().outcomes, label: (row) => (row.factor === "data" ? row.level : `${row.factor} ${row.level}`), title: "Difference from the base, paired by seed, with 95 % intervals over seeds" });
   }
 
   whatwhere.part({ id: "atlas", nav: "Atlas", title: "What the findings depend on", order: 52, make: map });

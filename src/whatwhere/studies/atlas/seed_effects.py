@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from whatwhere.studies.atlas.factors import BASE, changes_of, condition_text, without
-from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Item, Outcome
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Outcome
 from whatwhere.studies.seed_means import over_seeds
 
 BySeed = Mapping[int, float]
@@ -16,13 +17,45 @@ Values = Mapping[tuple[str, str, str], BySeed]
 """By task, condition and outcome: the value with each seed."""
 
 
-def values_of(items: Sequence[Item], outcomes: Sequence[Outcome]) -> Values:
+@runtime_checkable
+class Seeded(Protocol):
+    """What is asked of a run."""
+
+    @property
+    def item(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """Its task."""
+        ...
+
+    @property
+    def condition(self) -> str:
+        """What it changes; see :func:`~whatwhere.studies.atlas.factors.condition_text`."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        ...
+
+    @property
+    def learned(self) -> bool:
+        """Whether it learned its task."""
+        ...
+
+
+def values_of(
+    items: Sequence[Seeded], outcomes: Sequence[Outcome], unlearned: Sequence[str] = BEFORE_LEARNING
+) -> Values:
     """The outcomes by condition and seed; of items that did not learn just those that are defined then."""
     known = {item.item: item for item in items}
     found: dict[tuple[str, str, str], dict[int, float]] = {}
     for row in outcomes:
         item = known[row.item]
-        if item.learned or row.outcome in BEFORE_LEARNING:
+        if item.learned or row.outcome in unlearned:
             found.setdefault((item.task, item.condition, row.outcome), {})[item.seed] = row.value
     return found
 
@@ -33,7 +66,7 @@ def paired(values: Values, task: str, outcome: str, condition: str, reference: s
     return {seed: of[seed] - against[seed] for seed in sorted(of) if seed in against}
 
 
-def effects(values: Values) -> list[Effect]:
+def effects(values: Values, interactions: Sequence[tuple[str, str, str]] = INTERACTIONS) -> list[Effect]:
     """Every change of one factor with all else equal, for every outcome; then the interactions named in advance."""
     rows = []
     for task, condition, outcome in values:
@@ -42,7 +75,7 @@ def effects(values: Values) -> list[Effect]:
             if (task, reference, outcome) in values:
                 differences = paired(values, task, outcome, condition, reference)
                 rows.append(_effect(values, (task, outcome, factor, level, reference), differences))
-    return rows + [row for one in INTERACTIONS for row in _interactions(values, *one)]
+    return rows + [row for one in interactions for row in _interactions(values, *one)]
 
 
 def _interactions(values: Values, first: str, second: str, outcome: str) -> list[Effect]:

@@ -38,6 +38,7 @@ def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress:
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
+    task.require_whole_pointers("geometry")
     batch = task.sample(settings.inputs, seed=settings.seed)
     changes = closings(model, task.length)
     depth, total = model.config.layers, model.config.layers + len(changes)

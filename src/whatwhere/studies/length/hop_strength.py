@@ -66,7 +66,7 @@ def measure_hops(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[
 
 def _measure(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[Intervention]) -> HopStrength:
     length = batch.tokens.shape[1]
-    first = length - task.context - 1  # pointers stand here and after
+    first = length - task.pointing  # pointers stand here and after
     both = np.full((2, model.config.layers, model.config.heads, task.max_hops, task.max_hops, len(batch)), np.nan)
     hops = list(path_hops(task, batch))
 

@@ -59,6 +59,7 @@ def measure(model: GPTJ, settings: MechanismSettings, results: Results, progress
     """
     task = model.task
     assert task is not None, "the subject of this study is a model with its task"
+    task.require_whole_pointers("mechanism")
     least = INPUTS_PER_PAIR * task.max_hops
     if settings.inputs < least:
         raise WhatwhereError(

@@ -87,7 +87,7 @@ class Strict(Generator):
     ) -> Int[np.ndarray, "n extra"]:
         """Copies of the target tokens beside the answer: any other token would share a left letter with one."""
         answer = np.take_along_axis(batch.paths, batch.hops[:, None], 1)
-        target = (~vocabulary.points(batch.tokens)).sum(1, keepdims=True)
+        target = ((batch.tokens >= 0) & ~vocabulary.points(batch.tokens)).sum(1, keepdims=True)  # -1: inside a pointer
         place = (rng.random((len(batch), count), dtype=np.float32) * (target - 1)).astype(np.int32)
         return np.take_along_axis(batch.tokens, place + (place >= answer), 1)
 

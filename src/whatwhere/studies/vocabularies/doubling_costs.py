@@ -1,0 +1,71 @@
+"""What doubling a size costs, so that factors on different scales compare; seeds are the unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from whatwhere.studies.atlas.factors import BASE, changes_of
+from whatwhere.studies.atlas.seed_effects import BySeed, over_seeds, values_of
+from whatwhere.studies.vocabularies.tables import DEFINED_UNLEARNED, FACTORS, STEPS, Cost, Outcome, SizedRun
+
+
+class Doublings:
+    """The outcomes of a sweep, by size.
+
+    Args:
+        runs: with their sizes and conditions.
+        outcomes: of these runs.
+    """
+
+    def __init__(self, runs: Sequence[SizedRun], outcomes: Sequence[Outcome]) -> None:
+        self.values = values_of(runs, outcomes, DEFINED_UNLEARNED)
+        self.base = {
+            (run.task, factor): getattr(run, factor)
+            for run in runs
+            for factor in FACTORS
+            if factor not in changes_of(run.condition)
+        }
+
+    def by_size(self, task: str, outcome: str, factor: str, at: str = BASE) -> dict[int, BySeed]:
+        """The values at each size of a factor, that of the base first, with the other sizes as in a condition.
+
+        The logarithm (base 2) of ``steps`` is taken, so that differences are doublings.
+        """
+        found: dict[int, BySeed] = {}
+        for (where, condition, measured), by_seed in self.values.items():
+            changes = changes_of(condition)
+            level = changes.pop(factor, None)
+            if (where, measured, changes) == (task, outcome, changes_of(at)):
+                size = self.base[task, factor] if level is None else int(level)
+                found[size] = {s: math.log2(v) if outcome == STEPS else v for s, v in by_seed.items()}
+        return dict(sorted(found.items(), key=lambda one: (one[0] != self.base.get((task, factor)), one[0])))
+
+    def slopes(self, task: str, outcome: str, factor: str, at: str = BASE) -> dict[int, float]:
+        """For each seed, what doubling a factor adds to an outcome: least squares through the value at the base.
+
+        Seeds without that value, or without another size, are left out.
+        """
+        sizes = self.by_size(task, outcome, factor, at)
+        base = self.base.get((task, factor))
+        found = {}
+        for seed, reference in sizes.get(base or 0, {}).items():
+            points = [
+                (math.log2(size / (base or 1)), by_seed[seed] - reference)
+                for size, by_seed in sizes.items()
+                if size != base and not math.isnan(by_seed.get(seed, math.nan) - reference)
+            ]
+            if points:
+                found[seed] = sum(x * y for x, y in points) / sum(x * x for x, _ in points)
+        return found
+
+    def costs(self) -> list[Cost]:
+        """Every factor of every task, with the other sizes as in the base and in each other condition."""
+        rows = []
+        for task, at, outcome in self.values:
+            for factor in FACTORS:
+                sizes = self.by_size(task, outcome, factor, at)
+                if factor not in changes_of(at) and len(sizes) > 1:
+                    found = over_seeds(self.slopes(task, outcome, factor, at).values())
+                    rows.append(Cost(task, outcome, factor, at, " ".join(map(str, sizes)), found))
+        return rows

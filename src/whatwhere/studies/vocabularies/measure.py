@@ -1,0 +1,99 @@
+"""Reads the runs of a sweep, then computes what each size costs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from whatwhere.errors import WhatwhereError
+from whatwhere.studies.atlas.item_outcomes import Numbers, outcomes_of
+from whatwhere.studies.atlas.seed_effects import effects
+from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
+from whatwhere.studies.length.tables import AS_TRAINED, Accuracy
+from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
+from whatwhere.studies.vocabularies.doubling_costs import Doublings
+from whatwhere.studies.vocabularies.run_factors import conditions_of, sizes_of
+from whatwhere.studies.vocabularies.tables import (
+    INTERACTIONS,
+    OUTCOMES,
+    POSITIONAL,
+    PURE,
+    STEPS,
+    SYMBOLIC,
+    Missing,
+    Outcome,
+    SizedRun,
+    VocabulariesSettings,
+    reach,
+)
+
+_STEP = "step_hop"
+
+
+def measure(directory: Path, settings: VocabulariesSettings, results: Results, progress: Progress) -> None:
+    """Collects the runs that are done, and what is missing.
+
+    Raises:
+        WhatwhereError: none is done, or they differ in more than sizes and seed.
+    """
+    done: dict[str, DoneItem] = {}
+    numbers: dict[str, Numbers] = {}
+    missing: list[Missing] = []
+    for count, one in enumerate(read_items(directory)):
+        progress("reading runs", count, count + 1)
+        if isinstance(one, Missing):
+            missing.append(one)
+            continue
+        try:
+            numbers[one.name] = _numbers(one, settings)
+            done[one.name] = one
+        except WhatwhereError as error:
+            missing.append(Missing(one.name, "damaged", str(error)))
+    if not done:
+        raise WhatwhereError(
+            f"expected a sweep with runs that are done, got {directory} with {len(missing)} that are not. "
+            "Go on with the command that made it."
+        )
+    conditions = conditions_of({name: one.run.config for name, one in done.items()})
+    runs = [_row(one, conditions[name], numbers[name]) for name, one in done.items()]
+    outcomes = [Outcome(name, outcome, value) for name, found in numbers.items() for outcome, value in found.items()]
+    results.write("runs", runs)
+    results.write("missing", missing)
+    results.write("outcomes", outcomes)
+    found = Doublings(runs, outcomes)
+    results.write("effects", effects(found.values, INTERACTIONS))
+    results.write("costs", found.costs())
+
+
+def _numbers(one: DoneItem, settings: VocabulariesSettings) -> Numbers:
+    """The outcomes of the atlas that are about learning, purity and reach, and those that compare lengths."""
+    found = outcomes_of(one.run, one.studies)
+    steps = [value for name, value in found.items() if name.startswith(_STEP)]
+    kept = {name: value for name, value in found.items() if name in OUTCOMES or name.startswith(_STEP)}
+    kept[STEPS] = float(one.run.config.schedule.steps) if any(map(math.isnan, steps)) else max(steps)
+    if "length" in one.studies:
+        rows = one.studies["length"].rows("accuracy", Accuracy)
+        means = sorted(
+            (row.length, row.accuracy.value) for row in rows if (row.variation, row.hop) == (AS_TRAINED, None)
+        )
+        kept |= {reach(times): _accuracy_at(means, times * one.run.task.length) for times in settings.multiples}
+    return kept
+
+
+def _accuracy_at(means: list[tuple[int, float]], length: int) -> float:
+    """The accuracy at a length, linear between those measured in the logarithm of length; undefined beyond them."""
+    lengths, values = zip(*means, strict=True)
+    return float(np.interp(math.log(length), np.log(lengths), values, right=math.nan))
+
+
+def _row(one: DoneItem, condition: str, numbers: Numbers) -> SizedRun:
+    config, task = one.run.config, one.run.task
+    return SizedRun(
+        item=one.name, task=task.name, seed=config.seed, condition=condition, **sizes_of(task), tokens=task.length,
+        names=task.vocab_size, learned=bool(numbers["learned"]), steps=numbers[STEPS],
+        accuracy=numbers["test_accuracy"], pure_share=numbers[PURE], pure_positional=numbers[POSITIONAL],
+        pure_symbolic=numbers[SYMBOLIC], break_length=numbers.get("break_length", math.nan),
+    )  # fmt: skip
