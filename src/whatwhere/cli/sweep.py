@@ -41,7 +41,7 @@ def sweep(
     spec: Annotated[
         Path,
         typer.Argument(
-            help="What to run: a TOML or JSON file (docs/sweeps.md), or a study that brings one: atlas, preference, vocabularies."
+            help="What to run: a TOML or JSON file (docs/sweeps.md), or a study that brings one, such as atlas."
         ),
     ],
     out: Annotated[

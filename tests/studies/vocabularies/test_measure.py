@@ -124,7 +124,7 @@ def test_the_summary_fits_a_terminal_and_the_figure_is_drawn(sweep: Sweep, tmp_p
     table = [line for line in found.summary.split("\n") if "±" in line]
     assert table
     assert max(map(len, table)) <= 80
-    assert {path.suffix for path in draw(found, tmp_path / "figures")} == {".csv", ".pdf", ".png"}
+    assert {path.suffix for path in draw({found.name: found}, tmp_path / "figures")} == {".csv", ".pdf", ".png"}
 
 
 @pytest.mark.parametrize("multiples", [(), (1, 4)])
@@ -134,7 +134,7 @@ def test_multiples_that_are_no_longer_inputs_are_refused(multiples: tuple[int, .
 
 
 def test_a_directory_that_is_no_sweep_or_has_no_results_is_refused(tmp_path: Path):
-    message = r"expected the directory of a sweep \(one with a sweep.csv\) got .*: whatwhere sweep vocabularies --out"
+    message = r"expected the directory of a sweep \(one with a sweep.csv\), got .*: whatwhere sweep FILE --out DIR"
     for source in (tmp_path / "nothing", "shipped"):
         with pytest.raises(WhatwhereError, match=message):
             ww.study("vocabularies", source)
