@@ -34,6 +34,7 @@ from whatwhere.machine import memory
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.kernel.fused import FusedBlock, serves
+from whatwhere.model.kernel.layer import FusedLayer, multiplies
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.shape import ModelConfig
 
@@ -107,17 +108,21 @@ class Block(nn.Module):
         at_queries = x[:, -kept:]
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
-        attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
-        output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
-        if serves(x) and not last_only and (edit is None or not torch.is_grad_enabled()):
+        places = (self.attention_rate, (batch, self.heads, kept, seq)), (self.output_rate, (batch, kept, d))
+        if serves(x) and (edit is None or not torch.is_grad_enabled()):
             parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
             learns = torch.is_grad_enabled()
-            constants = (self.heads, self.scale, NORM_EPSILON, self.approximate == "none", learns)
-            masks, product = (attention_mask, output_mask), self.product if learns else torch.float32
-            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product, edit)
+            constants = (kept, self.heads, self.scale, NORM_EPSILON, self.approximate == "none")
+            masks = [dropout.draw(*place) if dropout else None for place in places]
+            arguments = (x, *parameters, query_turn, key_turn, *masks, constants)
+            if learns and self.product == torch.bfloat16 and multiplies(d, self.sizes[-1]):
+                fused = FusedLayer.apply(*arguments)
+            else:
+                fused = FusedBlock.apply(*arguments, learns, self.product if learns else torch.float32, edit)
             assert isinstance(fused, Tensor)
             return fused
 
+        attention_mask, output_mask = (dropout.mask(*place) if dropout else None for place in places)
         w_query, w_key_value, _ = self.w_in.split((d, 2 * d, self.sizes[-1]))
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
