@@ -58,6 +58,19 @@ class Mask(ctypes.Structure):
     )
 
 
+class Layer(ctypes.Structure):
+    """``Layer`` of ``layer.c``."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in (
+            "norm_weight", "norm_bias", "w_in", "b_mlp", "w_out", "b_out", "query_turn", "key_turn",
+            "attention", "output", "into", "into_t", "back", "back_t", "y", "u", "z", "mean", "inverse_std", "weights",
+            "out", "grad_norm_weight", "grad_norm_bias", "grad_w_in", "grad_b_mlp", "grad_w_out", "grad_b_out",
+        )
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Kernels:
     """What compiling gave."""
@@ -196,8 +209,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     sizes = {"scratch_size": [pointer], "own_products": []}
     library.own_products.restype = whole
     if library.own_products():
-        arguments |= {"layer_forward": [pointer] * 20, "layer_backward": [pointer] * 24}
-        arguments |= {"pack_weights": [pointer, whole, whole, *[pointer] * 3]}
+        arguments |= {"layers_forward": [pointer, pointer, whole, *[pointer] * 2]}
+        arguments |= {"layers_backward": [pointer, pointer, whole, *[pointer] * 5]}
         sizes |= {"layer_scratch": [pointer]}
     for name, types in (arguments | sizes).items():
         function = getattr(library, name)

@@ -27,7 +27,7 @@ from torch.autograd.function import once_differentiable
 
 from whatwhere.model.kernel.build import Mask, Shape, kernels
 
-_LANES = 16
+LANES = 16
 """Rows of attention weights are padded to a multiple of this; ``LANES`` of ``numbers.h``."""
 _LONGEST = 128
 """Tokens above which attention weighs more than the rest, and torch's own, which goes in tiles, is faster."""
@@ -157,7 +157,7 @@ def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Te
 
 def room_for_weights(shape: Shape) -> Tensor:
     """Room for attention weights [batch, head, kept, seq padded]."""
-    return torch.empty(shape.batch, shape.heads, shape.kept, -(-shape.seq // _LANES) * _LANES)
+    return torch.empty(shape.batch, shape.heads, shape.kept, -(-shape.seq // LANES) * LANES)
 
 
 def at(*values: Tensor | Mask | None) -> list[Any]:

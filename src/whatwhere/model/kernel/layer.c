@@ -12,7 +12,7 @@
 
 #include "block.c"
 
-enum { PANEL = 64, TILE = 6 };
+enum { PANEL = 64, TILE = 6, ROWS = 68, MOST_ROWS = 272 };
 
 #if defined(__AVX512BF16__) && !defined(__AMX_BF16__)
 #define OWN_PRODUCTS
@@ -106,34 +106,34 @@ static void pair_rows(Rows from, int64_t rows, int64_t n, uint32_t *to) {
 }
 
 /* Packs a matrix of weights [rows, columns] for products with itself (`along`: sums over its rows) and with its transpose
-   (`across`: sums over its columns). `scratch` has room for two rows of it. */
-void pack_weights(const float *weights, int64_t rows, int64_t columns, uint32_t *along, uint32_t *across,
+   (`across`: sums over its columns). `scratch` has room for LANES rows of it. */
+static void pack_weights(const float *weights, int64_t rows, int64_t columns, uint32_t *along, uint32_t *across,
                   float *scratch) {
-    uint16_t *two = (uint16_t *)scratch;
-    for (int64_t row = 0; row < rows; row += 2) {
-        write_row(two, 0, 2 * columns, 1, weights + row * columns);
-        for (int64_t panel = 0; panel < columns; panel += PANEL) {
-            uint32_t *restrict to = along + (panel / 2 * rows + row / 2 * PANEL);
-            const uint16_t *restrict one = two + panel, *restrict other = one + columns;
-            for (int64_t i = 0; i < PANEL; i++) to[i] = one[i] | (uint32_t)other[i] << 16;
-        }
+    uint16_t *some = (uint16_t *)scratch;
+    for (int64_t row = 0; row < rows; row += LANES) {
+        write_row(some, 0, LANES * columns, 1, weights + row * columns);
+        for (int64_t panel = 0; panel < columns; panel += PANEL)
+            for (int64_t r = 0; r < LANES; r += 2) {
+                uint32_t *restrict to = along + panel / 2 * rows + (row + r) / 2 * PANEL;
+                const uint16_t *restrict one = some + r * columns + panel, *restrict other = one + columns;
+                for (int64_t i = 0; i < PANEL; i++) to[i] = one[i] | (uint32_t)other[i] << 16;
+            }
+        const uint32_t *restrict words = (const uint32_t *)scratch;
         uint32_t *restrict to = across + row / PANEL * PANEL * columns / 2 + row % PANEL;
-        for (int64_t i = 0; i < columns / 2; i++) {
-            to[i * PANEL] = two[2 * i] | (uint32_t)two[2 * i + 1] << 16;
-            to[i * PANEL + 1] = two[columns + 2 * i] | (uint32_t)two[columns + 2 * i + 1] << 16;
-        }
+        for (int64_t i = 0; i < columns / 2; i++)
+            for (int64_t r = 0; r < LANES; r++) to[i * PANEL + r] = words[r * columns / 2 + i];
     }
 }
 
 /* How many sequences go through a layer together: an even number, of about as many rows as the cache can hold. */
 static int64_t together(const Shape *shape) {
-    int64_t rows = shape->kept == shape->seq ? 68 : 272;
+    int64_t rows = shape->kept == shape->seq ? ROWS : MOST_ROWS;
     return rows / shape->seq < 2 ? 2 : rows / shape->seq / 2 * 2;
 }
 
 /* Numbers of scratch that a layer takes: what the passes do, and behind it rows and pairs of y, z and u. */
 int64_t layer_scratch(const Shape *shape) {
-    int64_t rows = together(shape) * shape->seq, d = shape->width, inner = shape->inner;
+    int64_t rows = MOST_ROWS > 2 * shape->seq ? MOST_ROWS : 2 * shape->seq, d = shape->width, inner = shape->inner;
     return scratch_size(shape) + rows * (2 * d + (d + inner) + (3 * d + inner));
 }
 
@@ -191,40 +191,44 @@ static void out_of_z(const Shape *part, const uint32_t *into, uint16_t *grad_z, 
     add_outer(pairs + 3 * d, wide, wide - 3 * d, y_ends, d, count, grad_w_in + 3 * d * d);
 }
 
-/* out = x + drop(u W_out^T + b_out). Kept for the gradient: y and u as pairs, mean and inverse_std, z and weights. */
-void layer_forward(const Shape *shape, const float *x, const float *norm_weight, const float *norm_bias,
-                   const uint32_t *into, const float *b_mlp, const uint32_t *back, const float *b_out,
-                   const float *query_turn, const float *key_turn, const Dropout *attention_dropout,
-                   const Dropout *output_dropout, uint32_t *y_pairs, float *mean, float *inverse_std, uint16_t *z,
-                   float *weights, uint32_t *u_pairs, float *out, float *scratch) {
+/* A layer in memory: its parameters; its turns and what it drops; weights as packed for the products; what the forward pass
+   leaves for the gradient (y and u as pairs); its output; the gradients of its parameters, which are added to. */
+typedef struct {
+    const float *norm_weight, *norm_bias, *w_in, *b_mlp, *w_out, *b_out, *query_turn, *key_turn;
+    const Dropout *attention, *output;
+    uint32_t *into, *into_t, *back, *back_t, *y, *u;
+    uint16_t *z;
+    float *mean, *inverse_std, *weights, *out;
+    float *grad_norm_weight, *grad_norm_bias, *grad_w_in, *grad_b_mlp, *grad_w_out, *grad_b_out;
+} Layer;
+
+static void layer_forward(const Shape *shape, const Layer *layer, const float *x, float *scratch) {
     int64_t seq = shape->seq, kept = shape->kept, d = shape->width, wide_u = d + shape->inner, wide_z = wide_u + 2 * d;
     int64_t most = together(shape);
     uint16_t *y = (uint16_t *)(scratch + scratch_size(shape)), *u = y + most * seq * d, *written = u + most * seq * wide_u;
+    pack_weights(layer->w_in, wide_z, d, layer->into_t, layer->into, scratch);
+    pack_weights(layer->w_out, d, wide_u, layer->back_t, layer->back, scratch);
     for (int64_t first = 0; first < shape->batch; first += most) {
         Shape part = *shape;
         Dropout places[2];
         part.batch = shape->batch - first < most ? shape->batch - first : most;
         int64_t row = first * seq, on = first * kept, going = part.batch * kept;
-        norm_forward(&part, x + row * d, norm_weight, norm_bias, y, mean + row, inverse_std + row, scratch);
-        pair_rows((Rows){y, d}, part.batch * seq, d, y_pairs + row / 2 * d);
-        into_z(&part, into, y, z + row * wide_z);
-        mix_forward(&part, 1, z + row * wide_z, b_mlp, query_turn, key_turn,
-                    from_place(attention_dropout, on * shape->heads * seq, places), u,
-                    weights + on * shape->heads * padded(seq), scratch);
-        pair_rows((Rows){u, wide_u}, going, wide_u, u_pairs + on / 2 * wide_u);
-        times_weights((Rows){u, wide_u}, back, wide_u / 2 * PANEL, going, wide_u, d, (Rows){written, d});
-        residual_forward(&part, x + row * d, written, b_out, from_place(output_dropout, on * d, places + 1),
-                         out + on * d, scratch);
+        norm_forward(&part, x + row * d, layer->norm_weight, layer->norm_bias, y, layer->mean + row,
+                     layer->inverse_std + row, scratch);
+        pair_rows((Rows){y, d}, part.batch * seq, d, layer->y + row / 2 * d);
+        into_z(&part, layer->into, y, layer->z + row * wide_z);
+        mix_forward(&part, 1, layer->z + row * wide_z, layer->b_mlp, layer->query_turn, layer->key_turn,
+                    from_place(layer->attention, on * shape->heads * seq, places), u,
+                    layer->weights + on * shape->heads * padded(seq), scratch);
+        pair_rows((Rows){u, wide_u}, going, wide_u, layer->u + on / 2 * wide_u);
+        times_weights((Rows){u, wide_u}, layer->back, wide_u / 2 * PANEL, going, wide_u, d, (Rows){written, d});
+        residual_forward(&part, x + row * d, written, layer->b_out, from_place(layer->output, on * d, places + 1),
+                         layer->out + on * d, scratch);
     }
 }
 
-/* The gradient of x; those of weights and vectors are added to what is there. */
-void layer_backward(const Shape *shape, const float *grad, const float *x, const float *norm_weight,
-                    const uint32_t *into, const uint32_t *back, const float *query_turn, const float *key_turn,
-                    const Dropout *attention_dropout, const Dropout *output_dropout, const uint32_t *y_pairs,
-                    const float *mean, const float *inverse_std, const uint16_t *z, const float *weights,
-                    const uint32_t *u_pairs, float *grad_x, float *grad_norm_weight, float *grad_norm_bias,
-                    float *grad_w_in, float *grad_b_mlp, float *grad_w_out, float *grad_b_out, float *scratch) {
+static void layer_backward(const Shape *shape, const Layer *layer, const float *x, const float *grad, float *grad_x,
+                           float *scratch) {
     int64_t seq = shape->seq, kept = shape->kept, d = shape->width, wide_u = d + shape->inner, wide_z = wide_u + 2 * d;
     int64_t most = together(shape);
     uint16_t *grad_y = (uint16_t *)(scratch + scratch_size(shape)), *grad_u = grad_y + most * seq * d;
@@ -235,17 +239,44 @@ void layer_backward(const Shape *shape, const float *grad, const float *x, const
         Dropout places[2];
         part.batch = shape->batch - first < most ? shape->batch - first : most;
         int64_t row = first * seq, on = first * kept, going = part.batch * kept;
-        residual_backward(&part, grad + on * d, from_place(output_dropout, on * d, places), grad_written, grad_b_out,
-                          scratch);
-        times_weights((Rows){grad_written, d}, back, d / 2 * PANEL, going, d, wide_u, (Rows){grad_u, wide_u});
+        residual_backward(&part, grad + on * d, from_place(layer->output, on * d, places), grad_written,
+                          layer->grad_b_out, scratch);
+        times_weights((Rows){grad_written, d}, layer->back_t, d / 2 * PANEL, going, d, wide_u, (Rows){grad_u, wide_u});
         pair_rows((Rows){grad_written, d}, going, d, pairs);
-        add_outer(pairs, d, d, u_pairs + on / 2 * wide_u, wide_u, (going + 1) / 2, grad_w_out);
-        mix_backward(&part, grad_u, z + row * wide_z, query_turn, key_turn,
-                     from_place(attention_dropout, on * shape->heads * seq, places + 1),
-                     weights + on * shape->heads * padded(seq), grad_z, grad_b_mlp, scratch);
-        out_of_z(&part, into, grad_z, y_pairs + row / 2 * d, grad_y, grad_w_in, pairs);
-        norm_backward(&part, grad_y, x + row * d, mean + row, inverse_std + row, norm_weight, grad + on * d,
-                      grad_x + row * d, grad_norm_weight, grad_norm_bias, scratch);
+        add_outer(pairs, d, d, layer->u + on / 2 * wide_u, wide_u, (going + 1) / 2, layer->grad_w_out);
+        mix_backward(&part, grad_u, layer->z + row * wide_z, layer->query_turn, layer->key_turn,
+                     from_place(layer->attention, on * shape->heads * seq, places + 1),
+                     layer->weights + on * shape->heads * padded(seq), grad_z, layer->grad_b_mlp, scratch);
+        out_of_z(&part, layer->into_t, grad_z, layer->y + row / 2 * d, grad_y, layer->grad_w_in, pairs);
+        norm_backward(&part, grad_y, x + row * d, layer->mean + row, layer->inverse_std + row, layer->norm_weight,
+                      grad + on * d, grad_x + row * d, layer->grad_norm_weight, layer->grad_norm_bias, scratch);
+    }
+}
+
+/* The shape of one of several layers: only the last may let go of positions. */
+static Shape shape_of(const Shape *shape, int64_t layer, int64_t count) {
+    Shape one = *shape;
+    if (layer < count - 1) one.kept = one.seq;
+    return one;
+}
+
+/* Several layers after each other; each leaves its output in its own place. */
+void layers_forward(const Shape *shape, const Layer *layers, int64_t count, const float *x, float *scratch) {
+    for (int64_t i = 0; i < count; i++) {
+        Shape one = shape_of(shape, i, count);
+        layer_forward(&one, layers + i, i ? layers[i - 1].out : x, scratch);
+    }
+}
+
+/* The gradient of x from that of the last output; `between` has room for two streams. */
+void layers_backward(const Shape *shape, const Layer *layers, int64_t count, const float *x, const float *grad,
+                     float *between, float *grad_x, float *scratch) {
+    int64_t stream = shape->batch * shape->seq * shape->width;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        Shape one = shape_of(shape, i, count);
+        float *to = i ? between + i % 2 * stream : grad_x;
+        layer_backward(&one, layers + i, i ? layers[i - 1].out : x, grad, to, scratch);
+        grad = to;
     }
 }
 
