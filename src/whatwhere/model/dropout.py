@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from ctypes import byref
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from whatwhere.model.kernel.build import kernels
+from whatwhere.model.kernel.build import Mask, kernels
 
 Words = TypeVar("Words", int, Tensor)
 _WORDS = 1 << 32
@@ -42,8 +43,8 @@ class Dropout:
         self._first_row, self._device = first_row, device
         self._drawn = 0
 
-    def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
-        """A float mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped.
+    def draw(self, rate: float, shape: Sequence[int]) -> Mask | None:
+        """The next mask, as compiled code takes it: it makes the entries where it needs them.
 
         Args:
             rate: the probability, below 1.
@@ -52,22 +53,31 @@ class Dropout:
         keys = (_scramble(self._of_step + self._drawn), _scramble(self._of_step + self._drawn + 1))
         self._drawn += 2
         threshold = round(rate * _WORDS)
-        if threshold == 0:
+        first = self._first_row * math.prod(shape[1:])
+        return Mask(first, *keys, threshold, _WORDS / (_WORDS - threshold)) if threshold else None
+
+    def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
+        """The next mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped.
+
+        Args:
+            rate: the probability, below 1.
+            shape: sequences first.
+        """
+        drawn, count = self.draw(rate, shape), math.prod(shape)
+        if drawn is None:
             return None
-        count, first = math.prod(shape), self._first_row * math.prod(shape[1:])
-        kept = _WORDS / (_WORDS - threshold)
         library = kernels().library if self._device == "cpu" else None
         if library is not None:
             mask = torch.empty(*shape)
-            library.dropout_mask(*keys, first, count, threshold, kept, mask.data_ptr())
+            library.dropout_mask(byref(drawn), count, mask.data_ptr())
             return mask
-        places = torch.arange(first, first + count, device=self._device)
-        words = _scramble(_scramble(places + keys[0]) ^ keys[1])
-        return (words >= threshold).float().mul_(kept).view(*shape)
+        places = torch.arange(drawn.first, drawn.first + count, device=self._device)
+        words = _scramble(_scramble(places + drawn.before) ^ drawn.between)
+        return (words >= drawn.threshold).float().mul_(drawn.kept).view(*shape)
 
 
 def _scramble(words: Words) -> Words:
-    """``scramble`` of ``block.c``; torch lacks arithmetic of 32 bits without sign, so it is done in more and cut."""
+    """``scramble`` of ``numbers.h``; torch lacks arithmetic of 32 bits without sign, so it is done in more and cut."""
     words = words & (_WORDS - 1)
     words = ((words ^ (words >> 16)) * 0x7FEB352D) & (_WORDS - 1)
     words = ((words ^ (words >> 15)) * 0x846CA68B) & (_WORDS - 1)

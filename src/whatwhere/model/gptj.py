@@ -34,6 +34,7 @@ from whatwhere.machine import memory
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.kernel.fused import FusedBlock, serves
+from whatwhere.model.kernel.layers import FusedLayers, Given, multiplies
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.shape import ModelConfig
 
@@ -82,6 +83,23 @@ class Block(nn.Module):
         """Gives each head its share of the width."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
+    def places(self, batch: int, kept: int, seq: int) -> list[tuple[float, tuple[int, ...]]]:
+        """Rate and shape of the two masks of dropout: of attention weights and of the output."""
+        output = (batch, kept, self.sizes[0])
+        return [(self.attention_rate, (batch, self.heads, kept, seq)), (self.output_rate, output)]
+
+    def multiplies(self) -> bool:
+        """Whether compiled code makes its large products too, where it serves at all."""
+        return self.product == torch.bfloat16 and torch.is_grad_enabled() and multiplies(self.sizes[0], self.sizes[-1])
+
+    def in_order(self) -> tuple[Tensor, ...]:
+        """The parameters, in the order in which compiled code takes them."""
+        return self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out
+
+    def constants(self, kept: int) -> tuple[int, int, float, float, bool]:
+        """What compiled code must know beside the parameters, if so many positions go on."""
+        return kept, self.heads, self.scale, NORM_EPSILON, self.approximate == "none"
+
     def forward(
         self,
         x: Float[Tensor, "batch seq d_model"],
@@ -107,17 +125,20 @@ class Block(nn.Module):
         at_queries = x[:, -kept:]
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
-        attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
-        output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
-        if serves(x) and not last_only and (edit is None or not torch.is_grad_enabled()):
-            parameters = (self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out)
-            learns = torch.is_grad_enabled()
-            constants = (self.heads, self.scale, NORM_EPSILON, self.approximate == "none", learns)
-            masks, product = (attention_mask, output_mask), self.product if learns else torch.float32
-            fused = FusedBlock.apply(x, *parameters, query_turn, key_turn, *masks, constants, product, edit)
+        places = self.places(batch, kept, seq)
+        if serves(x) and (edit is None or not torch.is_grad_enabled()):
+            masks = [dropout.draw(*place) if dropout else None for place in places]
+            learns, constants = torch.is_grad_enabled(), self.constants(kept)
+            if self.multiplies():
+                fused = FusedLayers.apply(x, [Given(query_turn, key_turn, *masks)], constants, *self.in_order())
+            else:
+                precision = self.product if learns else torch.float32
+                turns = (query_turn, key_turn)
+                fused = FusedBlock.apply(x, *self.in_order(), *turns, *masks, constants, learns, precision, edit)
             assert isinstance(fused, Tensor)
             return fused
 
+        attention_mask, output_mask = (dropout.mask(*place) if dropout else None for place in places)
         w_query, w_key_value, _ = self.w_in.split((d, 2 * d, self.sizes[-1]))
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
@@ -252,8 +273,35 @@ class GPTJ(nn.Module):
         self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None
     ) -> Float[Tensor, "batch vocab"]:
         """The logits at the last position: all that training and prediction need (paper, last-token prediction)."""
-        *_, x = self.residuals(tokens, dropout, last_only=True)
-        return self.read_out(x)
+        return self.read_out(self.at_end(tokens, dropout))
+
+    def at_end(
+        self,
+        tokens: Int[Tensor, "batch seq"],
+        dropout: Dropout | None = None,
+        positions: Int[Tensor, "seq"] | None = None,
+    ) -> Float[Tensor, "batch 1 d_model"]:
+        """The residual stream after the last layer at the last position, arguments as for :meth:`residuals`."""
+        blocks, (batch, seq) = list(self.layers()), tokens.shape
+        x = self.embed(tokens, dropout)
+        if not (serves(x) and blocks[0].multiplies()):
+            *_, x = self.residuals(tokens, dropout, True, positions=positions, embedded=x)
+            return x
+        given: list[Given] = []
+        for layer, block in enumerate(blocks):
+            kept = 1 if layer == len(blocks) - 1 else seq
+            masks = [dropout.draw(*place) if dropout else None for place in block.places(batch, kept, seq)]
+            given.append(Given(*self.turns_of(layer, seq, positions), *masks))
+        parameters = [parameter for block in blocks for parameter in block.in_order()]
+        fused = FusedLayers.apply(x, given, blocks[0].constants(1), *parameters)
+        assert isinstance(fused, Tensor)
+        return fused
+
+    def embed(self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None) -> Float[Tensor, "batch seq d"]:
+        """The residual stream before the first layer."""
+        x = self.embedding(tokens)
+        mask = None if dropout is None else dropout.mask(self.config.dropout, x.shape)
+        return x if mask is None else x * mask
 
     def read_out(self, x: Float[Tensor, "batch kept d_model"]) -> Float[Tensor, "batch vocab"]:
         """The logits at the last position, from the residual stream after the last layer."""
@@ -266,6 +314,7 @@ class GPTJ(nn.Module):
         last_only: bool = False,
         edits: Mapping[int, Edit | Written] | None = None,
         positions: Int[Tensor, "seq"] | None = None,
+        embedded: Float[Tensor, "batch seq d_model"] | None = None,
     ) -> Iterator[Float[Tensor, "batch kept d_model"]]:
         """The residual stream before the first layer and after each; after the last layer maybe at the end only.
 
@@ -275,10 +324,9 @@ class GPTJ(nn.Module):
             last_only: leave out what only the other positions of the last layer need.
             edits: per layer, a change of what its heads attended to (ablation, patching).
             positions: where tokens stand, if not at 0, 1, 2, ..
+            embedded: what :meth:`embed` gave, where it is known.
         """
-        x = self.embedding(tokens)  # [batch, seq, d_model]
-        if dropout is not None and (mask := dropout.mask(self.config.dropout, x.shape)) is not None:
-            x = x * mask
+        x = self.embed(tokens, dropout) if embedded is None else embedded  # [batch, seq, d_model]
         yield x
         for layer, block in enumerate(self.layers()):
             end_only = last_only and layer == len(self.blocks) - 1

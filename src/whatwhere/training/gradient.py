@@ -49,7 +49,10 @@ def loss_and_gradients(
         for first in range(share.start, max(share.stop, share.start + 1), together):  # without sequences: zeros
             some = slice(first, min(first + together, share.stop))
             with torch.autocast(device, torch.bfloat16, enabled=autocast):
-                *streams, x = model.residuals(tokens[some], dropout(first), last_only=True, positions=positions)
+                if penalty is None:
+                    streams, x = [], model.at_end(tokens[some], dropout(first), positions)
+                else:
+                    *streams, x = model.residuals(tokens[some], dropout(first), last_only=True, positions=positions)
                 logits = model.read_out(x)
             loss = functional.cross_entropy(logits.float(), answers[some], reduction="sum") / len(tokens)
             if penalty is not None:

@@ -1,7 +1,7 @@
-/* Calls every function of block.c on arrays of exactly the promised size; built with sanitizers, which end the program
-   at the first access outside of them, and at the first thing that C leaves undefined. */
+/* Calls every function of layer.c and block.c on arrays of exactly the promised size; built with sanitizers, which end
+   the program at the first access outside of them, and at the first thing that C leaves undefined. */
 
-#include "block.c"
+#include "layer.c"
 
 #include <stdlib.h>
 
@@ -13,39 +13,76 @@ static void *array(int64_t numbers, int64_t half) {
 
 static void all(Shape shape, int masked) {
     int64_t rows = shape.batch * shape.seq, d = shape.width, inner = shape.inner, seq = shape.seq;
-    int64_t cells = shape.batch * shape.heads * seq * seq, turns = 2 * seq * shape.planes;
-    float *x = array(rows * d, 0), *weight = array(d, 0), *bias = array(d, 0), *out = array(rows * d, 0);
+    int64_t on = shape.batch * shape.kept, cells = on * shape.heads * padded(seq), turns = 2 * seq * shape.planes;
+    float *x = array(rows * d, 0), *weight = array(d, 0), *bias = array(d, 0), *out = array(on * d, 0);
     float *mean = array(rows, 0), *inverse = array(rows, 0), *grad_weight = array(d, 0), *grad_bias = array(d, 0);
     float *b_mlp = array(inner, 0), *grad_b_mlp = array(inner, 0), *weights = array(cells, 0);
     float *query_turn = array(turns, 0), *key_turn = array(turns, 0);
-    float *attention_mask = masked ? array(cells, 0) : NULL, *output_mask = masked ? array(rows * d, 0) : NULL;
-    float *forward = array(3 * seq * d + d + 2 * inner + seq, 0), *backward = array(7 * seq * d + 2 * inner + seq, 0);
-    void *y = array(rows * d, shape.half), *u = array(rows * (d + inner), shape.half);
+    float *scratch = array(scratch_size(&shape), 0);
+    Dropout dropout = {5, 1, 2, 1000, 1.1f}, *mask = masked ? &dropout : NULL;
+    void *y = array(rows * d, shape.half), *u = array(on * (d + inner), shape.half);
+    void *written = array(on * d, shape.half);
+    float *grad = array(on * d, 0), *grad_x = array(rows * d, 0);
     void *z = array(rows * (3 * d + inner), shape.half), *grad_z = array(rows * (3 * d + inner), shape.half);
 
-    norm_forward(&shape, x, weight, bias, y, mean, inverse, forward);
-    mix_forward(&shape, masked, z, b_mlp, query_turn, key_turn, attention_mask, u, weights, forward);
-    residual_forward(&shape, x, y, bias, output_mask, out, forward);
-    residual_backward(&shape, x, output_mask, y, grad_bias, backward);
-    mix_backward(&shape, u, z, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, backward);
-    norm_backward(&shape, y, x, mean, inverse, weight, x, out, grad_weight, grad_bias, backward);
-    dropout_mask(1, 2, 5, rows * d, 1000, 1.1f, out);
+    norm_forward(&shape, x, weight, bias, y, mean, inverse, scratch);
+    mix_forward(&shape, masked, z, b_mlp, query_turn, key_turn, mask, u, weights, scratch);
+    residual_forward(&shape, x, written, bias, mask, out, scratch);
+    residual_backward(&shape, grad, mask, written, grad_bias, scratch);
+    mix_backward(&shape, u, z, query_turn, key_turn, mask, weights, grad_z, grad_b_mlp, scratch);
+    norm_backward(&shape, y, x, mean, inverse, weight, grad, grad_x, grad_weight, grad_bias, scratch);
+    dropout_mask(&dropout, on * d, out);
 
     void *taken[] = {
         x, weight, bias, out, mean, inverse, grad_weight, grad_bias, b_mlp, grad_b_mlp, weights, query_turn, key_turn,
-        attention_mask, output_mask, forward, backward, y, u, z, grad_z,
+        scratch, y, u, z, grad_z, written, grad, grad_x,
     };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
 }
 
+/* The same for the products of our own, where the processor has them and the widths are right. */
+static void whole_layer(Shape shape, int masked) {
+    if (!own_products() || !shape.half || shape.width % PANEL || shape.inner % PANEL) return;
+#ifdef OWN_PRODUCTS
+    int64_t rows = shape.batch * shape.seq, d = shape.width, inner = shape.inner, on = shape.batch * shape.kept;
+    int64_t turns = 2 * shape.seq * shape.planes, wide = 3 * d + inner;
+    float *x = array(rows * d, 0), *weight = array(d, 0), *bias = array(d, 0), *out = array(on * d, 0);
+    float *w_in = array(wide * d, 0), *w_out = array(d * (d + inner), 0), *b_mlp = array(inner, 0);
+    uint32_t *into = array(wide * d / 2, 0), *into_t = array(wide * d / 2, 0);
+    uint32_t *back = array((d + inner) * d / 2, 0), *back_t = array((d + inner) * d / 2, 0);
+    float *query_turn = array(turns, 0), *key_turn = array(turns, 0), *scratch = array(layer_scratch(&shape), 0);
+    uint32_t *y = array((rows + 1) / 2 * d, 0), *u = array((on + 1) / 2 * (d + inner), 0);
+    float *mean = array(rows, 0), *inverse = array(rows, 0), *grad_x = array(rows * d, 0);
+    uint16_t *z = array(rows * wide, 1);
+    float *weights = array(on * shape.heads * padded(shape.seq), 0);
+    Dropout dropout = {5, 1, 2, 1000, 1.1f}, *mask = masked ? &dropout : NULL;
+
+    pack_weights(w_in, wide, d, into_t, into, scratch);
+    pack_weights(w_out, d, d + inner, back_t, back, scratch);
+    layer_forward(&shape, x, weight, bias, into, b_mlp, back, bias, query_turn, key_turn, mask, mask, y, mean, inverse, z,
+                  weights, u, out, scratch);
+    layer_backward(&shape, out, x, weight, into_t, back_t, query_turn, key_turn, mask, mask, y, mean, inverse, z, weights,
+                   u, grad_x, weight, bias, w_in, b_mlp, w_out, bias, scratch);
+
+    void *taken[] = {x,    weight, bias,       out,      w_in,    w_out, b_mlp, into, into_t,  back, back_t,
+                     mean, z,      query_turn, key_turn, scratch, y,     u,     weights, inverse, grad_x};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
+#else
+    (void)masked;
+#endif
+}
+
 int main(void) {
-    Shape shapes[] = {{2, 17, 1, 128, 512, 64, 0, 1, 0.1f, 1e-5f}, {3, 1, 2, 8, 5, 0, 0, 0, 0.1f, 1e-5f},
-                      {1, 7, 3, 18, 1, 2, 0, 1, 0.1f, 1e-5f},      {0, 5, 1, 4, 4, 1, 0, 0, 0.1f, 1e-5f},
-                      {2, 40, 2, 12, 33, 3, 0, 1, 0.1f, 1e-5f}};
+    Shape shapes[] = {{2, 17, 17, 1, 128, 512, 64, 0, 1, 0.1f, 1e-5f}, {3, 1, 1, 2, 8, 5, 0, 0, 0, 0.1f, 1e-5f},
+                      {1, 7, 1, 3, 18, 1, 2, 0, 1, 0.1f, 1e-5f},       {0, 5, 5, 1, 4, 4, 1, 0, 0, 0.1f, 1e-5f},
+                      {2, 40, 40, 2, 12, 33, 3, 0, 1, 0.1f, 1e-5f},    {3, 17, 1, 1, 128, 64, 64, 0, 1, 0.1f, 1e-5f},
+                      {5, 17, 17, 2, 64, 64, 8, 0, 1, 0.1f, 1e-5f},    {17, 17, 1, 1, 64, 64, 8, 0, 1, 0.1f, 1e-5f},
+                      {3, 35, 35, 1, 64, 64, 8, 0, 0, 0.1f, 1e-5f}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int variant = 0; variant < 4; variant++) {
             shapes[i].half = variant / 2;
             all(shapes[i], variant % 2);
+            whole_layer(shapes[i], variant % 2);
         }
     return 0;
 }

@@ -100,7 +100,7 @@ def test_another_source_compiler_or_processor_gets_a_library_of_its_own(
         names.add(module._made_from(["cc"]))
     with monkeypatch.context() as patch:
         (tmp_path / "other.c").write_text("int x;")
-        patch.setattr(module, "SOURCE", tmp_path / "other.c")
+        patch.setattr(module, "SOURCES", (tmp_path / "other.c",))
         names.add(module._made_from(["cc"]))
     names.add(module._made_from([compiler(tmp_path / "other", "echo version 7")]))
     assert len(names) == 5
@@ -162,7 +162,7 @@ def test_a_cache_that_cannot_be_written_leaves_the_plain_path(tmp_path: Path, mo
 @pytest.mark.slow
 def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(tmp_path: Path):
     program = tmp_path / "bounds"
-    flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-I", str(module.SOURCE.parent)]
+    flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-I", str(module.SOURCES[0].parent)]
     source = str(Path(__file__).with_name("bounds.c"))
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     built = module._run([*module._compiler(), *flags, *checks, "-o", str(program), source, "-lm"])

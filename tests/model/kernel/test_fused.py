@@ -138,9 +138,9 @@ def test_rounding_to_bfloat16_is_that_of_torch():
     values = torch.randn(64, 128, generator=torch.Generator().manual_seed(0))
     library = kernels().library
     assert library is not None
-    shape = fused.Shape(1, 64, 1, 128, 1, 0, 1, 1, 1.0, 0.0)
+    shape = fused.Shape(1, 64, 64, 1, 128, 1, 0, 1, 1, 1.0, 0.0)
     bias, written = torch.zeros(128), torch.empty(64, 128, dtype=torch.bfloat16)
-    scratch = torch.empty(128)
+    scratch = torch.empty(library.scratch_size(fused.byref(shape)))
     library.residual_backward(
         fused.byref(shape), values.data_ptr(), None, written.data_ptr(), bias.data_ptr(), scratch.data_ptr()
     )
@@ -157,4 +157,4 @@ def test_a_batch_without_sequences_has_a_gradient_of_nothing():
 @pytest.mark.parametrize("strange", [torch.zeros(4, 4).t(), torch.zeros(4, dtype=torch.float64)])
 def test_what_is_not_dense_or_of_another_kind_is_never_handed_to_compiled_code(strange: Tensor):
     with pytest.raises(AssertionError):
-        fused._at(torch.zeros(4), strange)
+        fused.at(torch.zeros(4), strange)

@@ -24,7 +24,8 @@ from pathlib import Path
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import cache_directory, whole_file, write_text
 
-SOURCE = Path(__file__).with_name("block.c")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("layer.c", "block.c", "numbers.h"))
+"""The first is compiled, and includes the others."""
 _FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 _FOR_THIS_PROCESSOR = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 """Tried in turn: gcc on x86, clang on x86, ARM, and whatever else compiles C."""
@@ -38,10 +39,36 @@ class Shape(ctypes.Structure):
     """``Shape`` of ``block.c``."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("batch", "seq", "heads", "width", "inner", "planes", "half", "exact")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("batch", "seq", "kept", "heads", "width", "inner", "planes", "half", "exact")
+        ),
         ("scale", ctypes.c_float),
         ("epsilon", ctypes.c_float),
     )
+
+
+class Mask(ctypes.Structure):
+    """``Dropout`` of ``numbers.h``: where the random words of one mask begin, and what becomes of them."""
+
+    _fields_ = (
+        ("first", ctypes.c_int64),
+        *((name, ctypes.c_uint32) for name in ("before", "between", "threshold")),
+        ("kept", ctypes.c_float),
+    )
+
+
+class Layer(ctypes.Structure):
+    """``Layer`` of ``layer.c``."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in (
+            "norm_weight", "norm_bias", "w_in", "b_mlp", "w_out", "b_out", "query_turn", "key_turn",
+            "attention", "output", "into", "into_t", "back", "back_t", "y", "u", "z", "mean", "inverse_std", "weights",
+            "out", "grad_norm_weight", "grad_norm_bias", "grad_w_in", "grad_b_mlp", "grad_w_out", "grad_b_out",
+        )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,7 +169,14 @@ def _made_from(compiler: list[str]) -> str:
     processor = {line for line in lines if line.startswith(("model name", "flags", "Features")) or len(lines) == 1}
     flags = [*_FLAGS, *(flag for special in _FOR_THIS_PROCESSOR for flag in special)]
     version = _run([*compiler, "--version"]).stdout
-    parts = [SOURCE.read_text(), *flags, *compiler, version, platform.machine(), *sorted(processor)]
+    parts = [
+        *(source.read_text() for source in SOURCES),
+        *flags,
+        *compiler,
+        version,
+        platform.machine(),
+        *sorted(processor),
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
 
 
@@ -150,7 +184,7 @@ def _compile(compiler: list[str], target: Path) -> None:
     """Writes the library, for this processor if the compiler can."""
     complaint = ""
     for special in _FOR_THIS_PROCESSOR:
-        done = _run([*compiler, *_FLAGS, *special, "-shared", "-fPIC", "-o", str(target), str(SOURCE), "-lm"])
+        done = _run([*compiler, *_FLAGS, *special, "-shared", "-fPIC", "-o", str(target), str(SOURCES[0]), "-lm"])
         if done.returncode == 0:
             return
         complaint = done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit code {done.returncode}"
@@ -165,14 +199,20 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Says what the functions take; all of them return nothing."""
-    pointer, whole, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32
+    """Says what the functions take and return."""
+    pointer, whole = ctypes.c_void_p, ctypes.c_int64
     arguments = {
         "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer, whole, *[pointer] * 8],
         "mix_backward": [pointer] * 10, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
-        "dropout_mask": [word, word, whole, whole, word, ctypes.c_float, pointer],
+        "dropout_mask": [pointer, whole, pointer], 
     }  # fmt: skip
-    for name, types in arguments.items():
+    sizes = {"scratch_size": [pointer], "own_products": []}
+    library.own_products.restype = whole
+    if library.own_products():
+        arguments |= {"layers_forward": [pointer, pointer, whole, *[pointer] * 2]}
+        arguments |= {"layers_backward": [pointer, pointer, whole, *[pointer] * 5]}
+        sizes |= {"layer_scratch": [pointer]}
+    for name, types in (arguments | sizes).items():
         function = getattr(library, name)
-        function.argtypes, function.restype = types, None
+        function.argtypes, function.restype = types, whole if name in sizes else None
     return library

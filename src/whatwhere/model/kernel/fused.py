@@ -25,8 +25,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from whatwhere.model.kernel.build import Shape, kernels
+from whatwhere.model.kernel.build import Mask, Shape, kernels
 
+LANES = 16
+"""Rows of attention weights are padded to a multiple of this; ``LANES`` of ``numbers.h``."""
 _LONGEST = 128
 """Tokens above which attention weighs more than the rest, and torch's own, which goes in tiles, is faster."""
 
@@ -52,44 +54,44 @@ class FusedBlock(torch.autograd.Function):
         b_out: Tensor,
         query_turn: Tensor,
         key_turn: Tensor,
-        attention_mask: Tensor | None,
-        output_mask: Tensor | None,
-        constants: tuple[int, float, float, bool, bool],
+        attention_mask: Mask | None,
+        output_mask: Mask | None,
+        constants: tuple[int, int, float, float, bool],
+        learns: bool,
         product: torch.dtype,
         edit: Callable[[Tensor], Tensor] | None,
     ) -> Tensor:
         """The residual stream after the block.
 
-        ``constants`` are the heads, the scale of the logits, the epsilon of the norm, whether GELU is exact and whether
-        a gradient is asked for; ``product`` is the precision of the large products; ``edit`` changes what the heads
+        ``constants`` are how many positions go on (all or the last), the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact;
+        ``learns`` says whether a gradient is asked for; ``product`` is the precision of the large products; ``edit`` changes what the heads
         attended to, where no gradient is asked for.
         """
-        heads, scale, epsilon, exact, learns = constants
+        kept, heads, scale, epsilon, exact = constants
         batch, seq, d = x.shape
         rows, inner, planes = batch * seq, len(b_mlp), query_turn.shape[-1]
-        shape = Shape(batch, seq, heads, d, inner, planes, product == torch.bfloat16, exact, scale, epsilon)
-        run, about = _library(), byref(shape)
+        shape = Shape(batch, seq, kept, heads, d, inner, planes, product == torch.bfloat16, exact, scale, epsilon)
+        run, about = loaded(), byref(shape)
         x, query_turn, key_turn = x.contiguous(), query_turn.contiguous(), key_turn.contiguous()
         into, back = w_in.to(product), w_out.to(product)
-        scratch = torch.empty(3 * seq * d + d + 2 * inner + seq)
+        scratch = torch.empty(run.scratch_size(about))
 
         y, mean, inverse_std = torch.empty(rows, d, dtype=product), torch.empty(rows), torch.empty(rows)
-        run.norm_forward(about, *_at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
-        z = y @ into.t()  # [rows, 3 d + d_mlp]
-        u, weights = torch.empty(rows, d + inner, dtype=product), torch.empty(batch, heads, seq, seq)
+        run.norm_forward(about, *at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
+        z = _into_z(y, into, shape)  # [rows, 3 d + d_mlp]
+        u, weights = torch.empty(batch * kept, d + inner, dtype=product), room_for_weights(shape)
         places = (z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch)
-        run.mix_forward(about, learns, *_at(*places))
+        run.mix_forward(about, learns, *at(*places))
         if edit is not None:
-            attended = u.view(batch, seq, d + inner)[..., :d]
+            attended = u.view(batch, kept, d + inner)[..., :d]
             attended.copy_(edit(attended.unflatten(-1, (heads, -1)).clone()).flatten(2))
-        written, out = u @ back.t(), torch.empty_like(x)  # [rows, d], [batch, seq, d]
-        run.residual_forward(about, *_at(x, written, b_out, output_mask, out, scratch))
+        written, out = u @ back.t(), torch.empty(batch, kept, d)  # [batch * kept, d]
+        run.residual_forward(about, *at(x, written, b_out, output_mask, out, scratch))
 
         ctx.save_for_backward(
-            x, norm_weight, into, b_mlp, back, query_turn, key_turn, attention_mask, output_mask,
-            y, mean, inverse_std, z, weights, u,
+            x, norm_weight, into, b_mlp, back, query_turn, key_turn, y, mean, inverse_std, z, weights, u,
         )  # fmt: skip
-        ctx.shape = shape
+        ctx.shape, ctx.masks = shape, (attention_mask, output_mask)
         return out
 
     @staticmethod
@@ -99,40 +101,71 @@ class FusedBlock(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
         (
-            x, norm_weight, into, b_mlp, back, query_turn, key_turn, attention_mask, output_mask,
-            y, mean, inverse_std, z, weights, u,
+            x, norm_weight, into, b_mlp, back, query_turn, key_turn, y, mean, inverse_std, z, weights, u,
         ) = ctx.saved_tensors  # fmt: skip
-        run, about = _library(), byref(ctx.shape)
-        seq, d, inner = x.shape[1], x.shape[2], len(b_mlp)
+        run, about = loaded(), byref(ctx.shape)
+        d, inner, (attention_mask, output_mask) = x.shape[2], len(b_mlp), ctx.masks
         grad = grads[0].contiguous()
-        scratch = torch.empty(7 * seq * d + 2 * inner + seq)
+        scratch = torch.empty(run.scratch_size(about))
 
-        grad_written, grad_b_out = torch.empty_like(y), torch.zeros(d)
-        run.residual_backward(about, *_at(grad, output_mask, grad_written, grad_b_out, scratch))
+        grad_written, grad_b_out = u.new_empty(len(u), d), torch.zeros(d)
+        run.residual_backward(about, *at(grad, output_mask, grad_written, grad_b_out, scratch))
         grad_w_out = (grad_written.t() @ u).float()
-        grad_u = grad_written @ back  # [rows, d + d_mlp]
+        grad_u = grad_written @ back  # [batch * kept, d + d_mlp]
 
         grad_z, grad_b_mlp = torch.empty_like(z), torch.zeros(inner)
         places = (grad_u, z, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, scratch)
-        run.mix_backward(about, *_at(*places))
-        grad_w_in = (grad_z.t() @ y).float()
-        grad_y = grad_z @ into  # [rows, d]
+        run.mix_backward(about, *at(*places))
+        grad_w_in, grad_y = _out_of_z(grad_z, y, into, ctx.shape)  # [3 d + d_mlp, d], [rows, d]
 
         grad_x, grad_norm_weight, grad_norm_bias = torch.empty_like(x), torch.zeros(d), torch.zeros(d)
         places = (grad_y, x, mean, inverse_std, norm_weight, grad, grad_x, grad_norm_weight, grad_norm_bias, scratch)
-        run.norm_backward(about, *_at(*places))
+        run.norm_backward(about, *at(*places))
         parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_b_out)
-        return (grad_x, *parameters, None, None, None, None, None, None, None)
+        return (grad_x, *parameters, *[None] * 8)
 
 
-def _library() -> CDLL:
+def loaded() -> CDLL:
+    """The compiled code, where :func:`serves` said that there is some."""
     library = kernels().library
     assert library is not None, "serves() is asked first"
     return library
 
 
-def _at(*tensors: Tensor | None) -> list[int | None]:
+def _into_z(y: Tensor, into: Tensor, shape: Shape) -> Tensor:
+    """What ``w_in`` makes of each row; of positions that do not go on only the keys and values."""
+    if shape.kept == shape.seq:
+        return y @ into.t()
+    d, z = shape.width, y.new_empty(len(y), len(into))
+    torch.mm(y, into[d : 3 * d].t(), out=z[:, d : 3 * d])
+    z[shape.seq - 1 :: shape.seq] = y[shape.seq - 1 :: shape.seq] @ into.t()
+    return z
+
+
+def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Tensor, Tensor]:
+    """The gradients of ``w_in`` and y, without what is not there of ``grad_z``."""
+    if shape.kept == shape.seq:
+        return (grad_z.t() @ y).float(), grad_z @ into
+    d, ends = shape.width, slice(shape.seq - 1, None, shape.seq)
+    of_keys, of_ends = grad_z[:, d : 3 * d], grad_z[ends]
+    grad_w_in = (of_ends.t() @ y[ends]).float()
+    grad_w_in[d : 3 * d] = of_keys.t() @ y
+    grad_y = of_keys @ into[d : 3 * d]
+    grad_y[ends] = of_ends @ into
+    return grad_w_in, grad_y
+
+
+def room_for_weights(shape: Shape) -> Tensor:
+    """Room for attention weights [batch, head, kept, seq padded]."""
+    return torch.empty(shape.batch, shape.heads, shape.kept, -(-shape.seq // LANES) * LANES)
+
+
+def at(*values: Tensor | Mask | None) -> list[Any]:
     """Where dense tensors lie in memory; compiled code believes what it is told, so this is the place to check."""
-    kinds = (torch.float32, torch.bfloat16)
-    assert all(tensor is None or (tensor.is_contiguous() and tensor.dtype in kinds) for tensor in tensors)
-    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    return [_place(value) if isinstance(value, Tensor) else value and byref(value) for value in values]
+
+
+def _place(tensor: Tensor) -> int:
+    assert tensor.is_contiguous()
+    assert tensor.dtype in (torch.float32, torch.bfloat16, torch.int32)
+    return tensor.data_ptr()

@@ -1,0 +1,199 @@
+/* Numbers and rows of numbers: what block.c is made of. Everything is float32 in registers; `half` says that it lies in
+   memory as bfloat16. */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+typedef union {
+    float number;
+    uint32_t bits;
+} Word;
+
+/* Reads n numbers, from the one at `at`. */
+static inline void read_row(const void *from, int64_t at, int64_t n, int64_t half, float *restrict to) {
+    if (!half) {
+        memcpy(to, (const float *)from + at, n * sizeof(float));
+        return;
+    }
+    const uint16_t *restrict bits = (const uint16_t *)from + at;
+    for (int64_t i = 0; i < n; i++) {
+        Word word = {.bits = (uint32_t)bits[i] << 16};
+        to[i] = word.number;
+    }
+}
+
+/* Writes n numbers, rounding to the nearest bfloat16, ties to even, where `half` is set. */
+static inline void write_row(void *to, int64_t at, int64_t n, int64_t half, const float *restrict from) {
+    if (!half) {
+        memcpy((float *)to + at, from, n * sizeof(float));
+        return;
+    }
+    uint16_t *restrict bits = (uint16_t *)to + at;
+    int64_t i = 0;
+#ifdef __AVX512BF16__
+    for (; i + 16 <= n; i += 16) /* one instruction, which compilers do not find by themselves */
+        _mm256_storeu_si256((__m256i *)(bits + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
+#endif
+    for (; i < n; i++) {
+        Word word = {.number = from[i]};
+        uint32_t rounded = (word.bits + 0x7fff + (word.bits >> 16 & 1)) >> 16;
+        bits[i] = (uint16_t)(from[i] != from[i] ? 0x7fc0 : rounded);
+    }
+}
+
+/* 2^x to about one unit in the last place: the whole part goes into the exponent, the rest through its Taylor series. */
+static inline float power_of_two(float x) {
+    x = x < -126.0f ? -126.0f : x > 126.0f ? 126.0f : x;
+    Word shifted = {.number = x + 12582912.0f}; /* 1.5 * 2^23: the whole part is now in the lowest bits */
+    float f = x - (shifted.number - 12582912.0f);
+    Word p = {.number = 1.5403530e-4f};
+    p.number = p.number * f + 1.3333558e-3f;
+    p.number = p.number * f + 9.6181291e-3f;
+    p.number = p.number * f + 5.5504109e-2f;
+    p.number = p.number * f + 2.4022651e-1f;
+    p.number = p.number * f + 6.9314718e-1f;
+    p.number = p.number * f + 1.0f;
+    p.bits += shifted.bits << 23;
+    return p.number;
+}
+
+static const float LOG2_E = 1.44269504f;
+
+/* GELU in its tanh form is x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). */
+static const float GELU_RATE = 1.59576912f, GELU_CUBE = 0.044715f;
+
+static inline float gelu_gate(float x) {
+    return 1 / (1 + power_of_two(-GELU_RATE * LOG2_E * x * (1 + GELU_CUBE * x * x)));
+}
+
+/* The exact GELU is x * normal(x), the normal distribution: its tail is a polynomial in t times the density (Abramowitz and
+   Stegun, 7.1.26; the error is below 1e-7), and the density serves the gradient too. */
+static inline float normal_density(float x) { return 0.39894228f * power_of_two(-0.5f * LOG2_E * x * x); }
+
+static inline float normal(float x, float density) {
+    float t = 1 / (1 + 0.23164189f * fabsf(x)); /* 0.3275911 / sqrt(2) */
+    float tail = 1.3302744f; /* the printed coefficients times sqrt(2 pi) / 2 */
+    tail = tail * t - 1.8212559f;
+    tail = tail * t + 1.7814779f;
+    tail = tail * t - 0.35656379f;
+    tail = tail * t + 0.31938153f;
+    tail *= t * density;
+    return x < 0 ? tail : 1 - tail;
+}
+
+/* m + bias through GELU, in place. Its slope there is kept for the gradient, because the parts of both are the same. */
+static inline void activate(float *restrict m, const float *restrict bias, float *restrict slope, int64_t n,
+                            int64_t exact) {
+    if (exact)
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c], density = normal_density(x), below = normal(x, density);
+            m[c] = x * below;
+            slope[c] = below + x * density;
+        }
+    else
+        for (int64_t c = 0; c < n; c++) {
+            float x = m[c] + bias[c], gate = gelu_gate(x);
+            m[c] = x * gate;
+            slope[c] = gate * (1 + GELU_RATE * x * (1 - gate) * (1 + 3 * GELU_CUBE * x * x));
+        }
+}
+
+/* ---- dropout: whatwhere.model.dropout says what the numbers are ---- */
+
+/* Where the random words of one mask begin; a pointer of NULL drops nothing. */
+typedef struct {
+    int64_t first;
+    uint32_t before, between, threshold;
+    float kept;
+} Dropout;
+
+static inline uint32_t scramble(uint32_t x) {
+    x = (x ^ x >> 16) * 0x7feb352du;
+    x = (x ^ x >> 15) * 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+/* n factors of a mask, from the one at `at`: 0, or the factor that keeps the mean. */
+static inline void draw(const Dropout *dropout, int64_t at, int64_t n, float *restrict to) {
+    Dropout d = *dropout;
+    uint32_t first = (uint32_t)(d.first + at) + d.before;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word = scramble(scramble(first + (uint32_t)i) ^ d.between);
+        to[i] = word < d.threshold ? 0 : d.kept;
+    }
+}
+
+/* ---- small products ---- */
+
+/* Sixteen numbers side by side: one register where there are such, several where there are not. */
+enum { LANES = 16 };
+typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+static inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+/* to[c][t] = from[t][c], rows of `from` being `stride` apart and those of `to` padded(seq). */
+static inline void transpose(const float *restrict from, int64_t seq, int64_t stride, int64_t n, float *restrict to) {
+    int64_t wide = padded(seq);
+    for (int64_t c = 0; c < n; c++) {
+        for (int64_t t = 0; t < seq; t++) to[c * wide + t] = from[t * stride + c];
+        for (int64_t t = seq; t < wide; t++) to[c * wide + t] = 0;
+    }
+}
+
+/* Four rows of a times the columns of b [n, wide], for the sixteen columns from `column` on. */
+static inline void four_times_columns(const float *a, int64_t stride, const float *b, int64_t wide, int64_t n,
+                                      int64_t column, float *to) {
+    Lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    const float *a1 = a + stride, *a2 = a1 + stride, *a3 = a2 + stride;
+    for (int64_t c = 0; c < n; c++) {
+        Lanes from = *(const Lanes *)(b + c * wide + column);
+        s0 += a[c] * from;
+        s1 += a1[c] * from;
+        s2 += a2[c] * from;
+        s3 += a3[c] * from;
+    }
+    Lanes *out = (Lanes *)(to + column);
+    int64_t next = wide / LANES;
+    out[0] = s0, out[next] = s1, out[2 * next] = s2, out[3 * next] = s3;
+}
+
+/* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)]. What lies beyond is another product or
+   0, never undefined. Rows are taken by fours, so a and to have room for three more. */
+static inline void causal_products(const float *a, int64_t stride, const float *b, int64_t begin, int64_t seq, int64_t n,
+                                   float *to) {
+    int64_t wide = padded(seq);
+    for (int64_t i = begin; i < seq; i += 4)
+        for (int64_t column = 0; column < wide; column += LANES)
+            if (column < i + 4)
+                four_times_columns(a + i * stride, stride, b, wide, n, column, to + i * wide);
+            else
+                for (int64_t row = i; row < i + 4; row++) memset(to + row * wide + column, 0, sizeof(Lanes));
+}
+
+/* to = the sum of `count` rows, each times its own factor; factors are `step` apart. */
+static inline void sum_rows(float *restrict to, const float *restrict by, int64_t step, const float *restrict rows,
+                            int64_t stride, int64_t count, int64_t n) {
+    int64_t c = 0;
+    for (; c + 4 * LANES <= n; c += 4 * LANES) {
+        Lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        for (int64_t j = 0; j < count; j++) {
+            const Lanes *row = (const Lanes *)(rows + j * stride + c);
+            s0 += by[j * step] * row[0];
+            s1 += by[j * step] * row[1];
+            s2 += by[j * step] * row[2];
+            s3 += by[j * step] * row[3];
+        }
+        Lanes *out = (Lanes *)(to + c);
+        out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
+    }
+    for (; c < n; c++) {
+        float sum = 0;
+        for (int64_t j = 0; j < count; j++) sum += by[j * step] * rows[j * stride + c];
+        to[c] = sum;
+    }
+}
