@@ -124,7 +124,7 @@ def test_the_summary_fits_a_terminal_and_the_figure_is_drawn(sweep: Sweep, tmp_p
     table = [line for line in found.summary.split("\n") if "±" in line]
     assert table
     assert max(map(len, table)) <= 80
-    assert {path.suffix for path in draw(found, tmp_path / "figures")} == {".csv", ".pdf", ".png"}
+    assert {path.suffix for path in draw({found.name: found}, tmp_path / "figures")} == {".csv", ".pdf", ".png"}
 
 
 @pytest.mark.parametrize("multiples", [(), (1, 4)])
