@@ -36,7 +36,8 @@ def draw_costs(results: Mapping[str, Results]) -> Figure:
         ax.set_title(title, fontsize=9)
     axes[0, 0].set_yticks(range(len(labels)), labels, fontsize=8)
     axes[0, 0].set_ylim(max(len(labels), 1) - 0.4, -0.6)
-    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in TASK]
+    tasks = dict.fromkeys(run.task for run in runs)
+    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in tasks]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     learned = sum(run.learned for run in runs)
     figure.suptitle(
