@@ -14,10 +14,13 @@ import sys
 import traceback
 from pathlib import Path
 
-import torch  # noqa: F401 (loaded once, for all children)
+import pandas  # noqa: F401 (loaded once, for all children)
+import scipy.stats  # noqa: F401
+import torch._dynamo  # noqa: F401 (the first optimiser loads it, and it takes longer than a short training)
 
 import whatwhere.page
 import whatwhere.studies.measuring
+import whatwhere.training.loop
 import whatwhere.work.reproduction
 import whatwhere.work.sweep_run
 from whatwhere.cli import main
