@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from checked_types import install
 from hypothesis import settings
 
+install()
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
 settings.load_profile("whatwhere")
 

@@ -215,6 +215,7 @@ def bucket(server: Server, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return f"s3://{name}"
 
 
+@pytest.mark.slow
 def test_objects_come_and_go_and_another_machine_sees_them(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
