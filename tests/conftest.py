@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from checked_types import install
 from hypothesis import settings
 
+install()
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
 settings.load_profile("whatwhere")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Spares the wait for the disk at each file: no test cuts the power. Processes that tests start do wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

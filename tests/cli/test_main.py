@@ -22,13 +22,12 @@ def test_the_version_is_that_of_the_package():
     assert whatwhere("--version").stdout == f"whatwhere {__version__}\n"
 
 
-@pytest.mark.slow
 def test_a_users_mistake_ends_with_one_message_and_code_two():
-    result = whatwhere("heads", "no-such-model")
+    result = whatwhere("data", "number", "--show", "1", "--seed", "-1")
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.startswith("whatwhere: ")
-    assert "no-such-model" in result.stderr
+    assert "expected a seed of 0 or more" in result.stderr
     assert "Traceback" not in result.stderr
 
 

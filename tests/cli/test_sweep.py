@@ -1,9 +1,4 @@
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +10,8 @@ from whatwhere.cli import sweep as command
 from whatwhere.errors import WhatwhereError
 from whatwhere.store import locks
 from whatwhere.work.executor import Job, Outcome, ThisProcess
+from whatwhere.work.jobs import begun
+from whatwhere.work.sweep_spec import read_sweep
 
 SPEC = 'preset = "smoke"\ntask = ["number", "letter"]\nseed = [0]\n[measure.dynamics]\ninputs = 4\n'
 
@@ -107,34 +104,18 @@ def test_a_mistake_is_refused_before_anything_is_made(spec: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_a_directory_with_another_run_of_the_name_is_refused_before_anything_is_done(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(command, "_executor", lambda *_: ThisProcess())
-    assert run(spec, "--out", tmp_path / "out").exit_code == 0
+    monkeypatch.setattr(command, "_executor", lambda *_: pytest.fail("work has begun"))
+    last = read_sweep(spec)[-1]
+    assert last.training is not None
+    begun(tmp_path / "out" / "items" / last.name, last.training)
     spec.write_text(SPEC.replace('task = ["number", "letter"]', 'task = ["number", "letter"]\nlr = 0.5'))
     refused = run(spec, "--out", tmp_path / "out")
     assert isinstance(refused.exception, WhatwhereError)
     assert "Choose another --out" in str(refused.exception)
-
-
-@pytest.mark.slow
-def test_a_sweep_that_is_killed_goes_on_with_what_is_missing(spec: Path, tmp_path: Path):
-    words = [sys.executable, "-m", "whatwhere", "sweep", str(spec), "--out", str(tmp_path / "out"), "--workers", "1"]
-    quiet = {**os.environ, "OMP_NUM_THREADS": "1"}
-    sweep = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=quiet)
-    assert sweep.stderr is not None
-    for line in sweep.stderr:
-        if ": done" in line:
-            break
-    time.sleep(0.2)
-    sweep.send_signal(signal.SIGKILL)
-    sweep.wait()
-    sweep.stderr.close()
-    after = subprocess.run(words, capture_output=True, text=True, check=False, env=quiet)
-    assert after.returncode == 0, after.stderr
-    assert pd.read_csv(tmp_path / "out" / "sweep.csv")["status"].tolist() == ["done", "done"]
+    assert [path.name for path in (tmp_path / "out" / "items").iterdir()] == [last.name]
 
 
 def test_a_second_sweep_in_the_same_place_is_refused(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

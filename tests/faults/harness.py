@@ -30,6 +30,8 @@ from whatwhere.training.presets import smoke
 from whatwhere.training.run import Run
 
 LONG = bool(os.environ.get("WHATWHERE_FAULTS"))
+HANGS = 600.0
+"""Seconds after which a command hangs for certain, however many others the machine has to run."""
 TASK = NumberTask(symbols=2, target=3, context=3, integers=6, max_hops=2)
 """A task with two answers, which any model guesses in half of the cases: every study has something to count."""
 
@@ -100,7 +102,7 @@ class TooLong(Exception):
     """A command hangs."""
 
 
-def command(*words: str, seconds: float = 120.0) -> Ended:
+def command(*words: str, seconds: float = HANGS) -> Ended:
     """Runs a command in this process, as ``whatwhere WORDS`` would, for at most so long."""
     from whatwhere.cli import main
 

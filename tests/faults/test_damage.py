@@ -64,6 +64,12 @@ def same(one: Any, other: Any) -> bool:
     return one == other
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged file is read again without a pause, in which another process might have ended writing it."""
+    monkeypatch.setattr("whatwhere.store.manifest._PAUSE", 0)
+
+
 @pytest.fixture(scope="module")
 def undamaged(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What each command prints of the whole run; figures are left out meanwhile."""

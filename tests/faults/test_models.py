@@ -17,8 +17,6 @@ from families import FAMILIES, VOCABULARY, tiny_model
 from harness import command, copy, no_figures
 
 Change = Callable[[Path], None]
-SECONDS = 60.0
-"""What one case may take at most; a quiet machine needs a fraction of a second."""
 
 
 def config(**values: Any) -> Change:
@@ -166,7 +164,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def heads(model: Path, *more: str) -> Any:
-    return command("heads", str(model), "--out", str(model.parent / "results"), *more, seconds=SECONDS)
+    return command("heads", str(model), "--out", str(model.parent / "results"), *more)
 
 
 @pytest.mark.slow

@@ -109,9 +109,12 @@ def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come
     for result in ("dynamics", "geometry", "resume", "metrics.csv"):
         shutil.rmtree(run / result) if (run / result).is_dir() else (run / result).unlink()
 
-    def remove(_: int) -> None:
-        time.sleep(0.15)
-        shutil.rmtree(run, ignore_errors=True)
+    begun = run / ("metrics.csv" if name == "train" else name)
+
+    def remove(pid: int) -> None:
+        while not begun.exists() and Path(f"/proc/{pid}").exists():
+            time.sleep(0.01)
+        shutil.rmtree(run.rename(tmp_path / "away"))  # at once: no file can come between
 
     words = [word if word != "16" else "2000" for word in reader(name, run)]
     ended = zygote.run(words, meanwhile=remove)
@@ -119,7 +122,7 @@ def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come
     if ended.code == 0:
         pytest.skip("it was done before the directory was removed; so quick a machine needs a longer work here")
     assert not (run / "config.json").exists()
-    assert not (run / "dynamics" / "scores.csv").exists()
+    assert not list(run.rglob("*.csv"))
 
 
 @pytest.mark.slow
@@ -166,11 +169,9 @@ def test_a_second_process_on_the_same_run_is_refused_and_the_first_not_harmed(
 ):
     run = copy(finished, tmp_path / "run")
     with hold(run if name == "train" else run / name, name):  # this process is the first
-        began = time.monotonic()
         ended = zygote.run(reader(name, run))
         assert ended.code == 2 and ended.is_clear, ended.err
         assert f"is in use: process {os.getpid()} on" in ended.err
-        assert time.monotonic() - began < 60
     assert zygote.run(reader(name, run)).code == 0
     assert contents(run) == contents(finished)
 

@@ -6,6 +6,7 @@ the exit code (negative: the signal). The child leads a process group of its own
 
 import ctypes
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -14,10 +15,14 @@ import sys
 import traceback
 from pathlib import Path
 
-import torch  # noqa: F401 (loaded once, for all children)
+import pandas  # noqa: F401 (loaded once, for all children)
+import scipy.stats  # noqa: F401
+import torch._dynamo  # noqa: F401 (the first optimiser loads it, and it takes longer than a short training)
 
 import whatwhere.page
 import whatwhere.studies.measuring
+import whatwhere.training.loop
+import whatwhere.work.processes
 import whatwhere.work.reproduction
 import whatwhere.work.sweep_run
 from whatwhere.cli import main
@@ -68,7 +73,8 @@ def child(request: dict) -> None:
         drop_powers()
     if request.get("rename"):
         die_at_rename(*request["rename"][:1], after=request["rename"][1])
-    if not request.get("figures"):  # drawing takes longer than all else
+    if not request.get("figures"):  # drawing takes longer than all else, but for loading everything again in a worker
+        whatwhere.work.processes._CONTEXT = multiprocessing.get_context("fork")
         whatwhere.studies.measuring.draw = lambda *_, **__: []
         whatwhere.page.write_page = lambda directory, *_: directory / "report.html"
     sys.argv = ["whatwhere", *request["words"]]

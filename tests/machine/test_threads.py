@@ -29,7 +29,7 @@ def test_results_come_in_order_whatever_the_number_of_cores(cores: int):
 
 
 def test_each_piece_has_one_core_and_they_run_at_the_same_time(cores: int):
-    meeting = threading.Barrier(cores, timeout=30)  # breaks unless all are there at once
+    meeting = threading.Barrier(cores, timeout=300)  # breaks unless all are there at once
 
     def work(_: int) -> int:
         meeting.wait()
@@ -81,7 +81,7 @@ def test_a_forked_process_starts_threads_of_its_own():
         parallel_map(lambda n: n, range(4))
         child = os.fork()
         if child == 0:
-            signal.alarm(30)  # a process that waits for threads that it does not have ends here
+            signal.alarm(300)  # a process that waits for threads that it does not have ends here
             os._exit(parallel_map(lambda n: n, range(4)) != [0, 1, 2, 3])
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 0

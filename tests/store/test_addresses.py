@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.store import addresses as remote
 from whatwhere.store.addresses import local, shown
-from whatwhere.store.files import remove_file, watchers, write_text
+from whatwhere.store.files import cache_directory, remove_file, watchers, write_text
 from whatwhere.store.mirror import Mirror
 from whatwhere.training.run import Run
+
+KERNELS = cache_directory("kernels")
+"""Of the user; tests have a cache of their own."""
 
 
 @pytest.fixture(autouse=True)
@@ -211,6 +215,7 @@ def bucket(server: Server, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return f"s3://{name}"
 
 
+@pytest.mark.slow
 def test_objects_come_and_go_and_another_machine_sees_them(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -260,6 +265,8 @@ def test_when_the_network_goes_the_file_is_kept_and_sent_later(bucket: str, serv
 @pytest.mark.slow
 def test_a_training_killed_here_goes_on_there_with_equal_weights(bucket: str, tmp_path: Path):
     def train(machine: str, *options: str) -> subprocess.Popen[str]:
+        if KERNELS.is_dir():  # compiling them anew is not what is tested
+            shutil.copytree(KERNELS, tmp_path / machine / "whatwhere" / "kernels", dirs_exist_ok=True)
         words = ["train", "letter", "--out", f"{bucket}/run", *options]
         environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / machine)}
         return subprocess.Popen(

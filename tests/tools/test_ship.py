@@ -42,7 +42,7 @@ def test_a_run_ships_with_its_history_and_can_be_taken_back(tmp_path: Path, monk
     taken = take.take("mine", tmp_path / "taken")
     assert taken is not None
     assert taken.steps() == [24]
-    assert taken.metrics() == run.metrics() or len(taken.metrics()) == len(run.metrics())
+    pd.testing.assert_frame_equal(pd.DataFrame(taken.metrics()), pd.DataFrame(run.metrics()))
     assert taken.test() == run.test()
     scores = pd.read_csv(tmp_path / "taken" / "dynamics" / "scores.csv")
     assert scores.equals(pd.read_csv(run.directory / "dynamics" / "scores.csv"))

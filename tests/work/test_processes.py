@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,24 @@ def pair(directory: Path, other: str = "b") -> list[Job]:
     ]
 
 
-def test_jobs_run_in_parallel_in_processes_with_their_own_threads(tmp_path: Path):
-    told: list[tuple[str, str, int, int]] = []
-    workers = WorkerProcesses(2, threads=1, progress=lambda *about: told.append(about))
-    try:
-        done = run_jobs(pair(tmp_path), workers)
-    finally:
-        workers.stop()
-    assert done == {"join-a": "a", "join-b": "b", "last": "last"}
+@pytest.fixture(scope="module")
+def told() -> list[tuple[str, str, int, int]]:
+    """What was told of the progress of jobs."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def workers(told: list[tuple[str, str, int, int]]) -> Iterator[WorkerProcesses]:
+    """Two processes for all tests here: each takes seconds to start."""
+    made = WorkerProcesses(2, threads=1, progress=lambda *about: told.append(about))
+    yield made
+    made.stop()
+
+
+def test_jobs_run_in_parallel_in_processes_with_their_own_threads(
+    workers: WorkerProcesses, told: list[tuple[str, str, int, int]], tmp_path: Path
+):
+    assert run_jobs(pair(tmp_path), workers) == {"join-a": "a", "join-b": "b", "last": "last"}
     (first, threads), (second, _) = ((tmp_path / name).read_text().split() for name in "ab")
     assert len({first, second, str(os.getpid())}) == 3
     assert threads == "1"
@@ -44,23 +55,15 @@ def test_jobs_run_in_parallel_in_processes_with_their_own_threads(tmp_path: Path
         ("die", WhatwhereError, r"the process of x was killed or memory ran out \(exit code -9\)"),
     ],
 )
-def test_how_a_job_ended_reaches_the_caller(call: str, error: type[Exception], match: str):
-    workers = WorkerProcesses(2)
-    try:
-        with pytest.raises(error, match=f"(?s){match}"):
-            run_jobs([Job("x", "", f"toy_jobs:{call}")], workers)
-    finally:
-        workers.stop()
+def test_how_a_job_ended_reaches_the_caller(workers: WorkerProcesses, call: str, error: type[Exception], match: str):
+    with pytest.raises(error, match=f"(?s){match}"):
+        run_jobs([Job("x", "", f"toy_jobs:{call}")], workers)
 
 
-def test_a_killed_worker_is_replaced_and_its_job_tried_again(tmp_path: Path):
+def test_a_killed_worker_is_replaced_and_its_job_tried_again(workers: WorkerProcesses, tmp_path: Path):
     jobs = [Job("x", "", "toy_jobs:die"), *pair(tmp_path)]
     events: list[tuple[str, str]] = []
-    workers = WorkerProcesses(2)
-    try:
-        done = run_jobs(jobs, workers, lambda job, event, _: events.append((job.name, event)), retries=1, go_on=True)
-    finally:
-        workers.stop()
+    done = run_jobs(jobs, workers, lambda job, event, _: events.append((job.name, event)), retries=1, go_on=True)
     assert sorted(done) == ["join-a", "join-b", "last"]
     assert [event for name, event in events if name == "x"] == ["begun", "again", "begun", "failed"]
 
@@ -76,7 +79,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path):
     (tmp_path / "parent.py").write_text(code)
     seen = tmp_path / "a"
     parent = subprocess.Popen([sys.executable, tmp_path / "parent.py", tmp_path])
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     try:
         while not (seen.exists() and seen.read_text()):
             assert time.monotonic() < until

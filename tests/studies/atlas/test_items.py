@@ -124,6 +124,7 @@ def item(task: str, seed: int = 20, condition: str = "base", data: str = "paper"
     return Item(f"{task}-{condition}-{seed}", task, seed, condition, data, 5e-4, 2500, 0.1, 1, 12, 1e-4, True)
 
 
+@pytest.mark.slow
 def test_claims_are_judged_on_an_item_or_on_a_pair_of_the_same_seed_and_settings():
     letter, number = item("letter"), item("number")
     decoy, alone = item("letter", condition="decoy", data="decoy"), item("letter", 21)

@@ -54,6 +54,7 @@ def answer(atlas: Results, question: str, part: str) -> Answer:
     return row
 
 
+@pytest.mark.slow
 def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     atlas = ww.study("atlas", sweep, points=5)
     items = atlas.rows("items", Item)
@@ -82,6 +83,7 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     assert "Is 'the letter task learns all hops at once' made by the leak?" in atlas.summary
 
 
+@pytest.mark.slow
 def test_items_that_wait_failed_are_damaged_or_did_not_learn_are_told_apart(sweep: Path):
     waiting, failed, damaged, gone = "letter-x-1", "letter-x-2", "letter-base-21", "letter-decoy-21"
     write_sweep(sweep, {"letter-none-22": Options("letter", seed=22)}, {"letter-none-22": []})
@@ -144,6 +146,7 @@ def test_when_the_sweep_grows_the_results_are_no_longer_up_to_date(sweep: Path):
     assert subject.SWEEP.open(sweep).inputs != first
 
 
+@pytest.mark.slow
 def test_what_ships_is_taken_if_nothing_is_named(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["atlas"], catch_exceptions=False)
@@ -237,6 +240,7 @@ def test_every_prediction_has_a_threshold_that_can_be_tested():
 
 
 @pytest.mark.usefixtures("shipped")
+@pytest.mark.slow
 def test_figures_show_every_cell_with_a_sign(tmp_path: Path):
     atlas = ww.study("atlas")
     files = draw({atlas.name: atlas}, tmp_path)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import locks
 from whatwhere.studies.chat import CHAT
 from whatwhere.studies.chat.logs import read_logs
 from whatwhere.studies.chat.one_hop import one_hop_examples, solve
@@ -284,9 +285,10 @@ def test_replies_that_cost_money_are_not_kept_in_memory_alone(monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_two_runs_on_one_directory_do_not_ask_twice(tmp_path: Path, server: FaultServer) -> None:
-    from whatwhere.store.locks import hold
-
-    with hold(tmp_path / "chat", "chat"), pytest.raises(WhatwhereError, match="is in use"):
+def test_two_runs_on_one_directory_do_not_ask_twice(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    with locks.hold(tmp_path / "chat", "chat"), pytest.raises(WhatwhereError, match="is in use"):
         ask(server, tmp_path, examples=1)
     assert not server.asked

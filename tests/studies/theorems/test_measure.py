@@ -159,4 +159,4 @@ def test_the_study_itself_imports_nothing_heavy() -> None:
         "import sys, whatwhere.studies.theorems; "
         "assert not {'torch', 'numpy', 'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True)
