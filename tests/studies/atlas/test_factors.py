@@ -31,7 +31,7 @@ def test_a_setting_that_is_a_list_stays_one_word():
 
 
 def test_both_tasks_have_conditions_of_the_same_names():
-    names = [condition_of(Options(task, lr=2 * rate).config()) for task, rate in (("letter", 5e-4), ("number", 2.5e-4))]
+    names = [condition_of(Options(task, lr=2 * rate).config()) for task, rate in (("letter", 5e-4), ("number", 4e-4))]
     assert names == ["rate x2", "rate x2"]
 
 
