@@ -106,6 +106,17 @@ def test_it_gets_a_command_with_its_options_and_a_summary():
 
 
 @pytest.mark.usefixtures("parrot")
+@pytest.mark.parametrize(
+    ("name", "step", "compare"),
+    [("parrot", True, False), ("hops", True, True), ("dynamics", False, True), ("atlas", False, False),
+     ("prompt", False, False)],
+)  # fmt: skip
+def test_a_command_offers_a_step_and_a_comparison_only_where_they_mean_something(name: str, step: bool, compare: bool):
+    shown = CliRunner().invoke(app, [name, "--help"]).output
+    assert ("--step" in shown, "--compare" in shown) == (step, compare)
+
+
+@pytest.mark.usefixtures("parrot")
 def test_its_figures_come_with_their_data():
     CliRunner().invoke(app, ["parrot", "letter"], catch_exceptions=False)
     folder = Path("analysis-letter/parrot/figures")

@@ -1,4 +1,4 @@
-"""What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?"""
+"""What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or the seed?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HERE = "whatwhere.studies.atlas"
 
 ATLAS = Study(
     name="atlas",
-    question="What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?",
+    question="What do the paper's findings depend on: data, rate, dropout, heads, layers, training length, or seed?",
     paper="all of Section 3, which shows one run per task",
     subject=replace(SWEEP, shipped=tables.SHIPPED_AT),
     source=SHIPPED,

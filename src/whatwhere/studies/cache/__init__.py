@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.cache.tables import (
     About,
     CacheSettings,
@@ -15,15 +13,15 @@ from whatwhere.studies.cache.tables import (
     WindowLoss,
 )
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 _HERE = "whatwhere.studies.cache"
 
 CACHE = Study(
     name="cache",
     question="Which heads need the whole KV cache?",
-    paper="Beyond the paper; the scores are those of Section 2.2",
-    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    paper="beyond the paper; the scores are those of Section 2.2",
+    subject=LANGUAGE_MODEL,
     settings=CacheSettings,
     tables={
         "about": About,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.causal.tables import Ability, CausalSettings, Effect, Member, Run
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 _HERE = "whatwhere.studies.causal"
 
 CAUSAL = Study(
     name="causal",
     question="What are positional and symbolic heads of a language model for?",
-    paper="beyond it; labels of Section 2.2",
-    subject=replace(ROTARY, help="A model directory, a hub name or a GGUF file.", part=None),
+    paper="beyond the paper; labels of Section 2.2",
+    subject=LANGUAGE_MODEL,
     settings=CausalSettings,
     tables={"sets": Member, "abilities": Ability, "runs": Run, "effects": Effect},
     measure=f"{_HERE}.measure:measure",

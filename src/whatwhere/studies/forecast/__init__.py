@@ -1,4 +1,4 @@
-"""Can inputs of the training length tell where a model breaks? (Sections 3.5, 3.6; future work of Section 4)."""
+"""Can inputs of the training length predict where a model breaks? (Sections 3.5, 3.6; future work of Section 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HERE = "whatwhere.studies.forecast"
 
 FORECAST = Study(
     name="forecast",
-    question="Can inputs of the training length tell where a model breaks?",
+    question="Can inputs of the training length predict where a model breaks?",
     paper="Sections 3.5 and 3.6; a direction of Section 4",
     subject=replace(TRAINED, part=None),  # minutes for each model: no part of a reproduction
     settings=ForecastSettings,

@@ -1,4 +1,4 @@
-"""Letters or distances: which does a model follow where either would do, and how far does it carry? (Section 4)."""
+"""Letters or distances: which does a model follow if it learned from both? (Section 4)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _HERE = "whatwhere.studies.preference"
 
 PREFERENCE = Study(
     name="preference",
-    question="Where letters and distances disagree, which does the model follow, and how far does that carry?",
-    paper="Beyond it; Section 4 names training that prefers symbolic solutions",
+    question="Where letters and distances disagree, which does the model follow, and up to which length?",
+    paper="beyond the paper; Section 4 names training that prefers symbolic solutions",
     subject=replace(TRAINED, part=None, help="A run on the task both, or one of its checkpoints."),
     settings=PreferenceSettings,
     tables={"accuracy": Accuracy, "answers": Answer, "heads": HeadScore},

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.rope.tables import About, Difference, LayerRope, PlaneRope, RopeSettings
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 _HERE = "whatwhere.studies.rope"
 
 ROPE = Study(
     name="rope",
     question="Is this model's RoPE what it should be?",
-    paper="Beyond the paper; the rotation is that of its preliminaries",
-    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    paper="beyond the paper; the rotation is that of its preliminaries",
+    subject=LANGUAGE_MODEL,
     settings=RopeSettings,
     second="other",
     tables={"about": About, "layers": LayerRope, "planes": PlaneRope, "differences": Difference},
