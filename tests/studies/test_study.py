@@ -132,6 +132,18 @@ def test_json_is_all_that_it_prints_on_stdout():
     assert [row["hop"] for row in content["tables"]["shares"]] == [1, 2]
 
 
+def test_a_study_takes_what_it_does_not_name_from_the_files_of_its_folder():
+    hops, home = studies.study_named("hops"), "whatwhere.studies.hops"
+    assert (hops.measure, hops.summary) == (f"{home}.measure:measure", f"{home}.summary:summary")
+    assert (hops.claims, hops.page, hops.outcomes) == (
+        f"{home}.claims:CLAIMS", f"{home}:part.js", f"{home}.summary:outcomes",
+    )  # fmt: skip
+    assert hops.figures[0].draw == f"{home}.figures:draw_hops"
+    assert studies.study_named("rope").claims == () and studies.study_named("rope").page is None  # it has no such files
+    with pytest.raises(WhatwhereError, match="study 'bare': expected measure and summary, got none; name a folder"):
+        Study(name="bare", question="?", paper="", subject=TRAINED, settings=object, tables={})
+
+
 def test_force_measures_anew_with_the_same_settings_and_says_what_it_replaces(parrot: Study):
     table, asked = Path("analysis-letter/parrot/shares.csv"), ["parrot", "letter", "--hops", "1"]
     CliRunner().invoke(app, asked, catch_exceptions=False)

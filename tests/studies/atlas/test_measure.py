@@ -80,6 +80,9 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     assert "a verdict needs 3 seeds" in atlas.claims.set_index("id").loc["atlas-letter-gap-is-the-leak", "why"]
     assert claims["atlas-purity-by-attention-dropout"] == "not tested"
     assert "Is 'the letter task learns all hops at once' made by the leak?" in atlas.summary
+    left = sum(row.came_out == "not answered" for row in atlas.rows("answers", Answer))
+    assert f"{left} of 22 numbers are not answered yet" in atlas.summary
+    assert "Do several heads per layer split" not in atlas.summary
 
 
 def test_runs_by_another_recipe_are_on_the_map_and_answer_no_question(sweep: Path):

@@ -15,13 +15,12 @@ from whatwhere.studies.cache.tables import (
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
-_HERE = "whatwhere.studies.cache"
-
 CACHE = Study(
     name="cache",
     question="Which heads need the whole KV cache?",
     paper="beyond the paper; the scores are those of Section 2.2",
     subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=CacheSettings,
     tables={
         "about": About,
@@ -32,14 +31,11 @@ CACHE = Study(
         "policies": Policy,
         "comparisons": Comparison,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("cache-loss", f"{_HERE}.figures:draw_losses", ("policies",)),
-        Figure("cache-map", f"{_HERE}.figures:draw_map", ("needs",)),
+        Figure("cache-loss", ".figures:draw_losses", ("policies",)),
+        Figure("cache-map", ".figures:draw_map", ("needs",)),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     smoke={"prompts": 2, "windows": 1},
     example="whatwhere cache HuggingFaceTB/SmolLM2-135M --text notes.txt,code.txt",
 )

@@ -6,13 +6,12 @@ from whatwhere.studies.prompt.tables import About, Answer, Forecast, KeyHead, Le
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
-_HERE = "whatwhere.studies.prompt"
-
 PROMPT = Study(
     name="prompt",
     question="At which prompt length does a language model lose a fact, and do short prompts predict it?",
     paper="beyond the paper; Section 3.6 asks it of its own models",
     subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=PromptSettings,
     tables={
         "heads": KeyHead,
@@ -22,10 +21,7 @@ PROMPT = Study(
         "forecasts": Forecast,
         "about": About,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("prompt-forecast", f"{_HERE}.figures:draw_forecast", ("lengths", "forecasts")),),
-    claims=f"{_HERE}.claims:CLAIMS",
+    figures=(Figure("prompt-forecast", ".figures:draw_forecast", ("lengths", "forecasts")),),
     smoke={"prompts": 2, "checked": 1},
     example="whatwhere prompt HuggingFaceTB/SmolLM2-135M --text notes.txt --check 2048,4096",
 )

@@ -6,19 +6,16 @@ from whatwhere.studies.rope.tables import About, Difference, LayerRope, PlaneRop
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
-_HERE = "whatwhere.studies.rope"
-
 ROPE = Study(
     name="rope",
     question="Is this model's RoPE what it should be?",
     paper="beyond the paper; the rotation is that of its preliminaries",
     subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=RopeSettings,
     second="other",
     tables={"about": About, "layers": LayerRope, "planes": PlaneRope, "differences": Difference},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("rope-frequencies", f"{_HERE}.figures:draw_frequencies", ("planes",)),),
-    passes=f"{_HERE}.summary:passes",
+    figures=(Figure("rope-frequencies", ".figures:draw_frequencies", ("planes",)),),
+    passes=".summary:passes",
     example="whatwhere rope models/mine models/mine.gguf",
 )
