@@ -52,7 +52,7 @@ def beats(evidence: Evidence, method: str) -> Finding:
     """By how much the error of a baseline exceeds that of the forecast, in powers of two, on the same variants."""
     leads: dict[float, Finding] = {}
     for threshold in (HALF, NEARLY_ALL):
-        ours, theirs = (calibration(evidence, *pair) for pair in ((CARRIED, threshold, method), (method, threshold)))
+        ours, theirs = calibration(evidence, CARRIED, threshold, method), calibration(evidence, method, threshold)
         interval = theirs.error.low - ours.error.high, theirs.error.high - ours.error.low
         why = (
             f"Below {threshold}: {ours.error.value:.3f} ({ours.error.low:.3f} to {ours.error.high:.3f}) against "
