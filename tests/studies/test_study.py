@@ -106,6 +106,17 @@ def test_it_gets_a_command_with_its_options_and_a_summary():
 
 
 @pytest.mark.usefixtures("parrot")
+@pytest.mark.parametrize(
+    ("name", "step", "compare"),
+    [("parrot", True, False), ("hops", True, True), ("dynamics", False, True), ("atlas", False, False),
+     ("prompt", False, False)],
+)  # fmt: skip
+def test_a_command_offers_a_step_and_a_comparison_only_where_they_mean_something(name: str, step: bool, compare: bool):
+    shown = CliRunner().invoke(app, [name, "--help"]).output
+    assert ("--step" in shown, "--compare" in shown) == (step, compare)
+
+
+@pytest.mark.usefixtures("parrot")
 def test_its_figures_come_with_their_data():
     CliRunner().invoke(app, ["parrot", "letter"], catch_exceptions=False)
     folder = Path("analysis-letter/parrot/figures")
@@ -119,6 +130,18 @@ def test_json_is_all_that_it_prints_on_stdout():
     content = json.loads(done.stdout)["letter"]
     assert content["settings"] == {"inputs": 40, "hops": [1, 2]}
     assert [row["hop"] for row in content["tables"]["shares"]] == [1, 2]
+
+
+def test_a_study_takes_what_it_does_not_name_from_the_files_of_its_folder():
+    hops, home = studies.study_named("hops"), "whatwhere.studies.hops"
+    assert (hops.measure, hops.summary) == (f"{home}.measure:measure", f"{home}.summary:summary")
+    assert (hops.claims, hops.page, hops.outcomes) == (
+        f"{home}.claims:CLAIMS", f"{home}:part.js", f"{home}.summary:outcomes",
+    )  # fmt: skip
+    assert hops.figures[0].draw == f"{home}.figures:draw_hops"
+    assert studies.study_named("rope").claims == () and studies.study_named("rope").page is None  # it has no such files
+    with pytest.raises(WhatwhereError, match="study 'bare': expected measure and summary, got none; name a folder"):
+        Study(name="bare", question="?", paper="", subject=TRAINED, settings=object, tables={})
 
 
 def test_force_measures_anew_with_the_same_settings_and_says_what_it_replaces(parrot: Study):

@@ -129,6 +129,8 @@ def test_json_of_another_kind_is_refused(tmp_path: Path, text: str, message: str
 def test_a_specification_that_is_not_there_is_refused(tmp_path: Path):
     with pytest.raises(WhatwhereError, match="expected the specification of the sweep at"):
         read_sweep(tmp_path / "nowhere.toml")
+    with pytest.raises(WhatwhereError, match="expected the specification of the sweep at hops"):
+        read_sweep(Path("hops"))  # a study that brings none
 
 
 def test_the_conditions_of_the_atlas_ship_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

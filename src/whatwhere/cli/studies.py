@@ -57,12 +57,12 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
     return [
         keyword("source", Annotated[str, argument], ... if study.source is None else study.source),
         *second,
-        keyword("step", Annotated[int | None, step], None),
+        *([keyword("step", Annotated[int | None, step], None)] if subject.steps else []),
     ]
 
 
 def _common_parameters(study: Study) -> list[inspect.Parameter]:
-    compare = typer.Option(help="Another one for the same figure; may be given several times.")
+    compare = typer.Option(help="Another model for the same figure; may be given several times.")
     where = "the run itself, or analysis-NAME" if study.subject.argument else "the working directory"
     out = typer.Option(help="Where results go.", show_default=where, parser=place)
     force = typer.Option("--force", help="Measure anew; results that are there are removed first.")
@@ -72,8 +72,8 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
         keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")], False),
         *spending_parameters(study),
     ]
-    several = [keyword("compare", Annotated[list[str] | None, compare], None)] if study.subject.argument else []
-    return [*several, *common]
+    several = any(figure.shows == "models" for figure in study.figures)
+    return [*([keyword("compare", Annotated[list[str] | None, compare], None)] if several else []), *common]
 
 
 def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Path | None, force: bool) -> Results:

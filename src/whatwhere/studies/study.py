@@ -17,14 +17,15 @@ A study lives in a folder of its own::
       part.js        its part of the page
 
 Code is named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when it is first called, so
-that ``whatwhere --help`` stays quick. A function may stand there as well.
+that ``whatwhere --help`` stays quick. A function may stand there as well. A study that names its ``folder`` takes what
+it does not name from the files above, and its references may begin with a dot: ``".summary:outcomes"``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -113,10 +114,13 @@ class Study:
     """
     tables: Mapping[str, type]
     """A row type for each table."""
+    folder: str = ""
+    """The package of the study, for references that begin with a dot, and for ``measure``, ``summary``, ``claims`` and
+    ``page`` where these are not given."""
     second: str = ""
     """The setting that the command takes as an argument after the subject, and not as an option: another model."""
-    measure: Measure | str
-    summary: Summary | str
+    measure: Measure | str = ""
+    summary: Summary | str = ""
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] | str = ()
     page: str | None = None
@@ -141,12 +145,31 @@ class Study:
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise WhatwhereError(f"expected a study name of letters, digits and underscores, got {self.name!r}.")
+        if self.folder:
+            self._fill_in()
+        if not self.measure or not self.summary:
+            raise WhatwhereError(f"study {self.name!r}: expected measure and summary, got none; name a folder.")
         for figure in self.figures:
             unknown = set(figure.tables) - set(self.tables)
             if unknown:
                 raise WhatwhereError(f"figure {figure.name!r} of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
         if unknown := set(self.page_tables) - set(self.tables):
             raise WhatwhereError(f"the page of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
+
+    def _fill_in(self) -> None:
+        """Takes what is not given from the files of the folder, and makes references whole."""
+        files = {path.name for path in Path(str(import_module(self.folder).__file__)).parent.iterdir()}
+        usual = {"measure.py": ".measure:measure", "summary.py": ".summary:summary", "claims.py": ".claims:CLAIMS"}
+        given = {Path(file).stem: reference for file, reference in usual.items() if file in files}
+        given |= {"page": ":part.js"} if "part.js" in files else {}
+        for name in ("measure", "summary", "claims", "page", "page_data", "outcomes", "passes", "cost"):
+            object.__setattr__(self, name, self._whole(getattr(self, name) or given.get(name)) or getattr(self, name))
+        whole = tuple(replace(figure, draw=self._whole(figure.draw)) for figure in self.figures)
+        object.__setattr__(self, "figures", whole)
+
+    def _whole(self, reference: Any) -> Any:
+        """A reference that begins with a dot or a colon, with the folder before it; others as they are."""
+        return f"{self.folder}{reference}" if isinstance(reference, str) and reference[:1] in (".", ":") else reference
 
     def all_claims(self) -> tuple[Claim, ...]:
         """The claims that its tables decide."""

@@ -52,6 +52,11 @@ class Subject(Protocol):
         """Its part of a reproduction: asked of every run, asked once, or not at all."""
         ...
 
+    @property
+    def steps(self) -> bool:
+        """Whether a checkpoint of a run may be chosen by its step."""
+        ...
+
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens what a user named, or takes a loaded object.
 
@@ -68,6 +73,7 @@ class _Nothing:
     argument: None = None
     help: str = ""
     part: Literal["run", "once"] | None = "once"
+    steps: bool = False
 
     def open(self, source: Any = None, step: int | None = None) -> Opened:
         """Nothing to open."""
@@ -83,6 +89,7 @@ class _Trained:
     argument: str = "model"
     help: str = "A shipped model (number, letter, letter-control), a run directory or a checkpoint file."
     part: Literal["run", "once"] | None = "run"
+    steps: bool = True
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model; a run gives its last checkpoint, or that of a step."""
@@ -108,6 +115,7 @@ class _OfRun:
     argument: str = "run"
     help: str = "A run directory, as `whatwhere train` makes it."
     part: Literal["run", "once"] | None = "run"
+    steps: bool = False
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens the run."""
@@ -128,6 +136,7 @@ class _Rotary:
     argument: str = "model"
     help: str = "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file."
     part: Literal["run", "once"] | None = "run"
+    steps: bool = True
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""
@@ -147,6 +156,7 @@ class _OfSweep:
     argument: str = "sweep"
     help: str = "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package."
     part: Literal["run", "once"] | None = None
+    steps: bool = False
     shipped: Path | None = None
     """The tables that come with the study."""
 
@@ -173,6 +183,7 @@ class _OfSweep:
 
 
 NOTHING, TRAINED, RUN, ROTARY, SWEEP = _Nothing(), _Trained(), _OfRun(), _Rotary(), _OfSweep()
+LANGUAGE_MODEL = _Rotary(help="A model directory, a hub name or a GGUF file.", part=None, steps=False)
 
 
 def _home(source: Any) -> Path:

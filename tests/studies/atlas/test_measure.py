@@ -81,6 +81,18 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     assert "a verdict needs 3 seeds" in atlas.claims.set_index("id").loc["atlas-letter-gap-is-the-leak", "why"]
     assert claims["atlas-purity-by-attention-dropout"] == "not tested"
     assert "Is 'the letter task learns all hops at once' made by the leak?" in atlas.summary
+    left = sum(row.came_out == "not answered" for row in atlas.rows("answers", Answer))
+    assert f"{left} of 22 numbers are not answered yet" in atlas.summary
+    assert "Do several heads per layer split" not in atlas.summary
+
+
+def test_runs_by_another_recipe_are_on_the_map_and_answer_no_question(sweep: Path):
+    write_sweep(sweep, {"anchor": Options("letter", preset="paper", seed=10)}, {"anchor": TOGETHER})
+    lines = ["item,status,problem", *(f"{name},done," for name in (*ITEMS, "anchor"))]
+    (sweep / "sweep.csv").write_text("\n".join([*lines, ""]))
+    atlas = ww.study("atlas", sweep)
+    assert "recipe paper" in set(atlas["map"]["condition"])
+    assert answer(atlas, "robust", "most").value.n == 2  # seeds 20 and 21; predictions were made from seed 10
 
 
 @pytest.mark.slow
@@ -251,6 +263,8 @@ def test_figures_show_every_cell_with_a_sign(tmp_path: Path):
     assert signs.count("+") == counted["holds"]
     assert signs.count("\N{MINUS SIGN}") == counted["fails"]
     assert sum(bool(re.fullmatch(r"\d/\d", sign)) for sign in signs) == counted["depends"]
+    pale = [patch for patch in figure.axes[0].patches if patch.get_alpha() != 1]
+    assert len(pale) == sum(cell.n < 3 for cell in atlas.rows("map", Cell)) > 0
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()][:4] == [
         "base",
         "any-integers",

@@ -12,7 +12,7 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.cache.cache_needs import kv_heads
-from whatwhere.studies.cache.passkey import make_prompts
+from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
 from whatwhere.studies.cache.streamed_runs import StreamedSet, token_losses
 from whatwhere.studies.cache.tables import CacheSettings
 from whatwhere.trace.open import load_rotary
@@ -22,9 +22,13 @@ def spelled(speller: Any, length: int) -> torch.Tensor:
     return torch.tensor(speller("abcdefghij" * length)["input_ids"][:length])
 
 
+def made(windows: list[torch.Tensor], tokenizer: Any, settings: CacheSettings) -> list[PasskeyPrompt]:
+    return make_prompts(windows, tokenizer, settings.prompts, settings.seed, sink=settings.sink, recent=settings.recent)
+
+
 def test_a_prompt_tells_its_key_out_of_reach_and_ends_with_it(speller: Any, small: CacheSettings):
     settings = replace(small, prompts=5, recent=50, window=200)
-    prompts = make_prompts([spelled(speller, 200)], speller, settings)
+    prompts = made([spelled(speller, 200)], speller, settings)
     assert len({prompt.place for prompt in prompts}) == 5
     assert prompts[0].place == settings.sink + 1
     ends = []
@@ -44,16 +48,16 @@ def test_a_prompt_tells_its_key_out_of_reach_and_ends_with_it(speller: Any, smal
 def test_keys_follow_the_seed(speller: Any, small: CacheSettings):
     window = [spelled(speller, 300)]
     first, again, other = (
-        make_prompts(window, speller, replace(small, seed=seed))[0].ids for seed in (0, 0, 1)
+        made(window, speller, replace(small, seed=seed))[0].ids for seed in (0, 0, 1)
     )  # fmt: skip
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
 def test_windows_without_room_for_a_prompt_are_refused(speller: Any, small: CacheSettings):
     with pytest.raises(WhatwhereError, match="at least 106 tokens for passkey prompts, got 100; raise window"):
-        make_prompts([spelled(speller, 100)], speller, small)
-    assert make_prompts([spelled(speller, 106)], speller, small)[0].place == 2
-    assert make_prompts([spelled(speller, 100)], speller, replace(small, prompts=0)) == []
+        made([spelled(speller, 100)], speller, small)
+    assert made([spelled(speller, 106)], speller, small)[0].place == 2
+    assert made([spelled(speller, 100)], speller, replace(small, prompts=0)) == []
 
 
 @pytest.mark.slow
@@ -64,7 +68,7 @@ def test_a_real_model_finds_a_key_with_the_full_cache_and_not_when_every_head_fo
     model = load_rotary(str(next(Path(spec.origin).parent.glob("*.gguf"))))
     filler = torch.tensor(model.tokenizer((Path(__file__).parents[3] / "docs" / "theory.md").read_text())["input_ids"])
     settings = replace(small, sink=4, recent=32, prompts=1, window=160)
-    (prompt,) = make_prompts([filler[:160]], model.tokenizer, settings)
+    (prompt,) = made([filler[:160]], model.tokenizer, settings)
     start = 160 - prompt.answer - 1
     every = frozenset((layer, own) for layer in range(model.depth) for own in range(kv_heads(model)))
     right = []

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from evidence_among import among
 
 from whatwhere.studies.forecast import calibration
 from whatwhere.studies.forecast.claims import CLAIMS
+from whatwhere.studies.forecast.tables import PredictedBreak
 from whatwhere.studies.judging import judge
 
 NUMBER = {"a": 40.0, "b": 55.0, "c": 90.0}
@@ -46,6 +48,19 @@ def test_a_forecast_that_is_no_better_than_the_median_does_not_beat_it(judged) -
     assert found["forecast-beats-median"].verdict in ("open", "fails")
     assert found["forecast-within-a-quarter"].verdict == "fails"
     assert found["forecast-orders-models"].verdict == "fails"
+
+
+def test_a_baseline_is_compared_on_the_variants_that_it_predicts(made_up) -> None:
+    letter = made_up("letter", LETTER, LETTER | {"a": 900.0})  # the forecast is far off for variant a alone
+    rows = [
+        replace(row, length=math.nan) if (row.variation, row.method) == ("a", "dispersion") else row
+        for row in letter.rows("forecasts", PredictedBreak)
+    ]
+    letter.write("forecasts", rows)
+    found = {one.claim.id: one for one in judge([among({"letter": letter})], CLAIMS)}
+    assert "Below 0.5: 0.000 (0.000 to 0.000) against" in found["forecast-beats-dispersion"].why
+    assert "2 variants of 1 training" in found["forecast-beats-dispersion"].why
+    assert found["forecast-within-a-quarter"].value > 0.5
 
 
 def test_models_that_the_forecast_was_chosen_on_prove_nothing(judged) -> None:

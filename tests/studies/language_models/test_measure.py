@@ -287,7 +287,11 @@ def test_what_a_model_cannot_be_scored_on_is_refused(own: GPTJ, tiny: RotaryMode
         (tiny, {}, "expected a text for the language model tiny, got none; name one with --text FILE"),
         (tiny, {"text": (text,), "task": "number"}, "expected task for a model of whatwhere only, got it for tiny"),
         (tiny, {"text": (text,), "level": "tokens"}, "expected level tokens for a model of whatwhere only"),
-        (tiny.model, {"text": (text,)}, "expected a model with its tokenizer, got LlamaForCausalLM without one"),
+        (
+            tiny.model,
+            {"text": (text,)},
+            "expected a language model with its tokenizer, got LlamaForCausalLM without one",
+        ),
     ):
         with pytest.raises(WhatwhereError, match=message):
             heads(model, **settings)

@@ -1,4 +1,4 @@
-"""What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?"""
+"""What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or the seed?"""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from whatwhere.studies.atlas import tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import SHIPPED, SWEEP
 
-_HERE = "whatwhere.studies.atlas"
-
 ATLAS = Study(
     name="atlas",
-    question="What do the paper's findings depend on: data, rate, dropout, heads, layers, length of training, or luck?",
+    question="What do the paper's findings depend on: data, rate, dropout, heads, layers, training length, or seed?",
     paper="all of Section 3, which shows one run per task",
     subject=replace(SWEEP, shipped=tables.SHIPPED_AT),
     source=SHIPPED,
     sweep=Path(__file__).with_name("conditions.toml"),
+    folder=__name__,
     settings=tables.AtlasSettings,
     tables={
         "items": tables.Item,
@@ -29,16 +28,12 @@ ATLAS = Study(
         "map": tables.Cell,
         "answers": tables.Answer,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("atlas-map", f"{_HERE}.figures:draw_map", ("map",)),
-        Figure("atlas-paper", f"{_HERE}.figures:draw_paper", ("map",)),
-        Figure("atlas-effects", f"{_HERE}.figures:draw_effects", ("effects",)),
+        Figure("atlas-map", ".figures:draw_map", ("map",)),
+        Figure("atlas-paper", ".figures:draw_paper", ("map",)),
+        Figure("atlas-effects", ".figures:draw_effects", ("effects",)),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     page_tables=("items", "verdicts", "curves", "effects", "map", "answers"),
-    page_data=f"{_HERE}.claim_map:page_data",
+    page_data=".claim_map:page_data",
     example="whatwhere atlas shipped",
 )

@@ -12,6 +12,8 @@ from whatwhere.training.presets import preset
 
 BASE = "base"
 RECIPE = "short"
+OTHER_RECIPE = "recipe"
+"""The factor of runs by another recipe: they are on the map, and answer no question."""
 DATA = "data"
 _NAMES = {"generator": DATA, "distractors": DATA, "peak": "rate"}
 """Settings that go by another name here."""
@@ -24,7 +26,7 @@ _NOT_FACTORS = ("seed", "preset", "name", "validation", "spacing")
 def condition_of(config: TrainingConfig) -> str:
     """What differs from the preset, as ``decoy, rate x2``; ``base`` if nothing does but the seed."""
     mine, usual = (flat(one.decisive()) for one in (config, preset(config.preset, make_task(config.task.name))))
-    found = {} if config.preset == RECIPE else {"recipe": config.preset}
+    found = {} if config.preset == RECIPE else {OTHER_RECIPE: config.preset}
     for name, value in mine.items():
         if name not in _NOT_FACTORS and value != usual.get(name):
             factor = _NAMES.get(name, name.replace("_", " "))

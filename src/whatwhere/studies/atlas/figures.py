@@ -10,6 +10,7 @@ from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, judged_clai
 from whatwhere.studies.atlas.factors import BASE, DATA, changes_of, condition_text
 from whatwhere.studies.atlas.tables import OUTCOMES, Cell, Effect
 from whatwhere.studies.results import Results
+from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.style import MARK, NEUTRAL, PALE, TASK
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ DRAWN = (
     "layers_per_hop", "chain_accuracy", "accuracy_850", "break_length",
 )  # fmt: skip
 LONGEST_TITLE = 74
+FEW = 0.4
+"""How opaque a cell is that rests on too few seeds for a verdict."""
 
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
@@ -50,7 +53,9 @@ def _map(cells: Sequence[Cell], title: str) -> Figure:
     for cell in cells:
         x, y = conditions.index(cell.condition), claims.index(cell.claim)
         colour, sign = LOOK[cell.verdict]
-        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1))
+        alpha = 1.0 if cell.n >= FEWEST_SEEDS else FEW
+        patch = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1, alpha=alpha)
+        ax.add_patch(patch)
         told = sign if cell.verdict != DEPENDS else f"{round(cell.share * cell.n)}/{cell.n}"
         ax.text(x, y, told, ha="center", va="center", fontsize=8 if len(told) == 1 else 6.5)
     for y, claim in enumerate(claims):
@@ -71,8 +76,10 @@ def _map(cells: Sequence[Cell], title: str) -> Figure:
         "+ holds with every seed",
         f"{LOOK[FAILS][1]} fails with every seed",
         "1/3 depends on the seed (seeds that hold)",
+        f"pale: fewer than {FEWEST_SEEDS} seeds",
     ]
-    figure.legend(handles, words, loc="outside lower center", ncols=3, fontsize=7.5)
+    handles.append(Rectangle((0, 0), 1, 1, facecolor=LOOK[HOLDS][0], edgecolor="#999999", alpha=FEW))
+    figure.legend(handles, words, loc="outside lower center", ncols=4, fontsize=7.5)
     return figure
 
 

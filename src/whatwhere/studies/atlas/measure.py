@@ -8,7 +8,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_bytes
 from whatwhere.store.tables import from_frame, read_csv
 from whatwhere.studies.atlas.claim_map import claim_map, judged_claims
-from whatwhere.studies.atlas.factors import item_of
+from whatwhere.studies.atlas.factors import OTHER_RECIPE, changes_of, item_of
 from whatwhere.studies.atlas.item_outcomes import curve_of, outcomes_of
 from whatwhere.studies.atlas.item_verdicts import judge_items
 from whatwhere.studies.atlas.seed_effects import effects, values_of
@@ -34,9 +34,13 @@ def measure(directory: Path, settings: AtlasSettings, results: Results, progress
     else:
         _take_shipped(directory, results)
     items, verdicts = results.rows("items", Item), results.rows("verdicts", ItemVerdict)
-    values = values_of(items, results.rows("outcomes", Outcome))
-    results.write("effects", effects(values))
+    outcomes = results.rows("outcomes", Outcome)
+    results.write("effects", effects(values_of(items, outcomes)))
     results.write("map", claim_map(items, verdicts, judged_claims()))
+    anchors = {item.item for item in items if OTHER_RECIPE in changes_of(item.condition)}  # predictions came from these
+    items = [item for item in items if item.item not in anchors]
+    values = values_of(items, [row for row in outcomes if row.item not in anchors])
+    verdicts = [row for row in verdicts if row.item not in anchors]
     found = Answered(items, values, verdicts, results.rows("effects", Effect))
     results.write("answers", answers(found))
 

@@ -59,15 +59,18 @@ def _learned(items: Sequence[Item]) -> Table:
 
 
 def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
-    """Each question with its numbers, and what was expected of each."""
+    """Each question with its numbers, and what was expected of each; those that are not answered are counted."""
     blocks: list[RenderableType] = []
+    answered = [row for row in rows if row.came_out != NOT_ANSWERED]
     for name, question in read_predictions().items():
-        blocks.append(Text(f"\n{question.question}", style="bold"))
-        for row in (row for row in rows if row.question == name):
-            before = "" if row.came_out == NOT_ANSWERED else f"{_upper(row.came_out)}. "
-            told = Text(f"{before}{_upper(row.number)}: {row.sentence}\n")
+        mine = [row for row in answered if row.question == name]
+        blocks += [Text(f"\n{question.question}", style="bold")] if mine else []
+        for row in mine:
+            told = Text(f"{_upper(row.came_out)}. {_upper(row.number)}: {row.sentence}\n")
             told.append(f"Expected ({row.threshold}): {row.expected}", style="dim")
             blocks.append(Padding(told, (0, 0, 0, 2)))
+    if left := len(rows) - len(answered):
+        blocks.append(f"\n{left} of {len(rows)} numbers are not answered yet: the table answers says what each needs.")
     told = (
         f"Intervals are 95 %, t over seeds; with three seeds they are wide. Fewer than {FEWEST_SEEDS} seeds leave an "
         "answer open. Expected: fixed before the first run."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.cache.tables import (
     About,
     CacheSettings,
@@ -15,15 +13,14 @@ from whatwhere.studies.cache.tables import (
     WindowLoss,
 )
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
-
-_HERE = "whatwhere.studies.cache"
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 CACHE = Study(
     name="cache",
     question="Which heads need the whole KV cache?",
-    paper="Beyond the paper; the scores are those of Section 2.2",
-    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    paper="beyond the paper; the scores are those of Section 2.2",
+    subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=CacheSettings,
     tables={
         "about": About,
@@ -34,14 +31,11 @@ CACHE = Study(
         "policies": Policy,
         "comparisons": Comparison,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("cache-loss", f"{_HERE}.figures:draw_losses", ("policies",)),
-        Figure("cache-map", f"{_HERE}.figures:draw_map", ("needs",)),
+        Figure("cache-loss", ".figures:draw_losses", ("policies",)),
+        Figure("cache-map", ".figures:draw_map", ("needs",)),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     smoke={"prompts": 2, "windows": 1},
     example="whatwhere cache HuggingFaceTB/SmolLM2-135M --text notes.txt,code.txt",
 )

@@ -22,7 +22,7 @@ from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
 from whatwhere.studies.cache.pattern_files import pattern_files
 from whatwhere.studies.cache.streamed_runs import StreamedSet, streamed_sets, token_losses
 from whatwhere.studies.cache.tables import CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
-from whatwhere.studies.language_models.token_windows import cut_windows
+from whatwhere.studies.language_models.token_windows import cut_windows, require_text_model
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.trace.rotary import RotaryModel
@@ -62,7 +62,9 @@ def measure(model: Any, settings: CacheSettings, results: Results, progress: Pro
         for name, content in pattern_files(needs, group, settings, Path(model.name).name).items():
             results.manifest.put(name, content)
     sets = list(streamed_sets(needs, settings))
-    prompts = make_prompts(list(texts.asked), model.tokenizer, settings)
+    prompts = make_prompts(
+        list(texts.asked), model.tokenizer, settings.prompts, settings.seed, sink=settings.sink, recent=settings.recent
+    )
     work = list(product(sets, range(len(texts.asked))))
     losses = _fill("losses", WindowLoss, _losses(model, texts, settings), work, results, progress)
     answer = _answers(model, prompts, settings)
@@ -81,14 +83,7 @@ def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
     Raises:
         WhatwhereError: there is no text, no tokenizer, or a text is too short.
     """
-    name, tokenizer = Path(model.name).name, getattr(model, "tokenizer", None)
-    if not isinstance(model, RotaryModel) or tokenizer is None:
-        raise WhatwhereError(
-            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
-            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
-        )
-    if not settings.passages:
-        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
+    tokenizer = require_text_model(model, settings).tokenizer
     most = settings.scored + settings.windows
     cut = [cut_windows([text], tokenizer, tokens=settings.window, windows=most) for text in settings.passages]
     for text, own in zip(settings.passages, cut, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -41,55 +41,44 @@ class PasskeyPrompt:
     """Tokens of that sentence."""
 
 
-@runtime_checkable
-class PasskeySettings(Protocol):
-    """Which prompts are made."""
-
-    @property
-    def prompts(self) -> int:
-        """How many."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of the keys."""
-        ...
-
-    @property
-    def sink(self) -> int:
-        """Tokens at the start before which the sentence never stands."""
-        ...
-
-    @property
-    def recent(self) -> int:
-        """Tokens before the answer after which it never stands."""
-        ...
-
-
 def make_prompts(
-    windows: Sequence[Int[Tensor, "seq"]], tokenizer: PreTrainedTokenizerBase, settings: PasskeySettings
+    windows: Sequence[Int[Tensor, "seq"]],
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: int,
+    seed: int,
+    *,
+    sink: int = 0,
+    recent: int = 0,
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
+
+    Args:
+        windows: of the texts.
+        tokenizer: of the model.
+        prompts: how many.
+        seed: of the keys.
+        sink: tokens at the start before which the sentence never stands.
+        recent: tokens before the answer after which it never stands.
 
     Raises:
         WhatwhereError: windows are too short for it.
     """
-    keys = random.Random(settings.seed)
+    keys = random.Random(seed)
     made = []
-    for number in range(settings.prompts):
+    for number in range(prompts):
         key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
         told, asked = token_ids(tokenizer, TOLD.format(key=key)), token_ids(tokenizer, ASKED)
         whole = token_ids(tokenizer, f"{ASKED} {key}")
         shared = next((at for at, pair in enumerate(zip(asked, whole, strict=False)) if pair[0] != pair[1]), len(asked))
         filler = windows[number % len(windows)].tolist()
         seq, answer = len(filler), len(whole) - shared
-        last = seq - len(told) - max(settings.recent + answer, len(whole))
-        if last <= settings.sink:
+        last = seq - len(told) - max(recent + answer, len(whole))
+        if last <= sink:
             raise WhatwhereError(
-                f"expected windows of at least {seq + settings.sink + 1 - last} tokens for passkey prompts, got {seq}; "
+                f"expected windows of at least {seq + sink + 1 - last} tokens for passkey prompts, got {seq}; "
                 "raise window, or leave passkeys out with prompts 0."
             )
-        place = int(np.linspace(settings.sink + 1, last, settings.prompts)[number])
+        place = int(np.linspace(sink + 1, last, prompts)[number])
         rest = seq - place - len(told) - len(whole)
         ids = [*filler[:place], *told, *filler[place : place + rest], *whole]
         made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(told)))

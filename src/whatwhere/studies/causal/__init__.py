@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.causal.tables import Ability, CausalSettings, Effect, Member, Run
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
-
-_HERE = "whatwhere.studies.causal"
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 CAUSAL = Study(
     name="causal",
     question="What are positional and symbolic heads of a language model for?",
-    paper="beyond it; labels of Section 2.2",
-    subject=replace(ROTARY, help="A model directory, a hub name or a GGUF file.", part=None),
+    paper="beyond the paper; labels of Section 2.2",
+    subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=CausalSettings,
     tables={"sets": Member, "abilities": Ability, "runs": Run, "effects": Effect},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("causal", f"{_HERE}.figures:draw_effects", ("effects",)),),
-    claims=f"{_HERE}.claims:CLAIMS",
+    figures=(Figure("causal", ".figures:draw_effects", ("effects",)),),
     example="whatwhere causal HuggingFaceTB/SmolLM2-135M --text notes.txt",
 )

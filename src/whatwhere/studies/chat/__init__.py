@@ -4,24 +4,20 @@ from whatwhere.studies.chat.providers import CHAT_MODEL
 from whatwhere.studies.chat.tables import Cell, ChatSettings, Profile, Quoted, Sample, Screening
 from whatwhere.studies.study import Figure, Study
 
-_HERE = "whatwhere.studies.chat"
-
 CHAT = Study(
     name="chat",
     question="Do chat models find contents farther away than places?",
     paper='Section 3.7, Figure 5C and D, Appendix "Generalization on LLMs"',
     subject=CHAT_MODEL,
+    folder=__name__,
     settings=ChatSettings,
     tables={"cells": Cell, "quoted": Quoted, "profile": Profile, "screening": Screening, "samples": Sample},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("figure-5cd-chat", f"{_HERE}.figures:draw_accuracy", ("cells", "quoted")),
-        Figure("chat-profile", f"{_HERE}.figures:draw_profile", ("profile",)),
-        Figure("table-chat", f"{_HERE}.figures:draw_table", ("cells", "quoted")),
+        Figure("figure-5cd-chat", ".figures:draw_accuracy", ("cells", "quoted")),
+        Figure("chat-profile", ".figures:draw_profile", ("profile",)),
+        Figure("table-chat", ".figures:draw_table", ("cells", "quoted")),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    cost=f"{_HERE}.plan:cost",
+    cost=".plan:cost",
     smoke={"sizes": (16,), "runs": (1,), "examples": 2},
     example="whatwhere chat reference/counter --quick",
 )

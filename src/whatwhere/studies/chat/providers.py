@@ -45,6 +45,7 @@ class _ChatModel:
         "for the paper's own numbers; or a directory with inspect-ai logs."
     )
     part: Literal["once"] = "once"
+    steps: bool = False
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Checks the name (``paper`` if there is none); a model is asked when it is measured.

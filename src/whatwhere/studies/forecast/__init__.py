@@ -1,4 +1,4 @@
-"""Can inputs of the training length tell where a model breaks? (Sections 3.5, 3.6; future work of Section 4)."""
+"""Can inputs of the training length predict where a model breaks? (Sections 3.5, 3.6; future work of Section 4)."""
 
 from __future__ import annotations
 
@@ -16,30 +16,25 @@ from whatwhere.studies.forecast.tables import (
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
-_HERE = "whatwhere.studies.forecast"
-
 FORECAST = Study(
     name="forecast",
-    question="Can inputs of the training length tell where a model breaks?",
+    question="Can inputs of the training length predict where a model breaks?",
     paper="Sections 3.5 and 3.6; a direction of Section 4",
     subject=replace(TRAINED, part=None),  # minutes for each model: no part of a reproduction
+    folder=__name__,
     settings=ForecastSettings,
     tables={
         "variants": Variant, "forecasts": PredictedBreak, "seal": Seal, "accuracy": LengthAccuracy,
         "breaks": MeasuredBreak, "calibration": Calibration,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("forecast-calibration", f"{_HERE}.figures:draw_calibration", ("variants", "forecasts", "breaks")),
-        Figure("forecast-errors", f"{_HERE}.figures:draw_errors", ("calibration",)),
-        Figure("forecast-models", f"{_HERE}.figures:draw_calibration", ("variants", "forecasts", "breaks"),
+        Figure("forecast-calibration", ".figures:draw_calibration", ("variants", "forecasts", "breaks")),
+        Figure("forecast-errors", ".figures:draw_errors", ("calibration",)),
+        Figure("forecast-models", ".figures:draw_calibration", ("variants", "forecasts", "breaks"),
                shows="models"),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     page_tables=("variants", "forecasts", "breaks", "calibration"),
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     smoke={"inputs": 12, "forecast_inputs": 8, "longest": 34, "variations": ("as-trained", "logits-0.5")},
     example="whatwhere forecast letter --more number,runs/number/checkpoints/step-00004000.safetensors",
 )  # fmt: skip

@@ -40,7 +40,7 @@ class ForecastSettings:
         if min(self.inputs, self.forecast_inputs) < FEWEST:
             raise WhatwhereError(
                 f"expected at least {FEWEST} inputs and {FEWEST} forecast inputs, got {self.inputs} and "
-                f"{self.forecast_inputs}."
+                f"{self.forecast_inputs}; raise them."
             )
         if not self.variations or len(set(self.variations)) < len(self.variations):
             raise WhatwhereError(
@@ -145,7 +145,7 @@ class Calibration:
     error: Estimate
     """Mean absolute difference of log2 predicted and log2 measured length, over the variants that break."""
     bias: Estimate
-    """The same with its sign: above 0 the forecast is too kind."""
+    """The same with its sign: above 0 the predicted length is too long."""
     concordance: Estimate
     """Of the pairs of variants of which one surely breaks first, the share in the right order (ties half)."""
     broken: int

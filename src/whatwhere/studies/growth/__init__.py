@@ -9,25 +9,20 @@ from whatwhere.studies.growth.tables import Detector, GrowthSettings, Loss, Onse
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
 
-_HERE = "whatwhere.studies.growth"
-
 GROWTH = Study(
     name="growth",
     question="When do the heads of a language model become positional or symbolic, and does induction come with them?",
     paper="Section 4, future work on larger models",
     subject=replace(NOTHING, part=None),
+    folder=__name__,
     settings=GrowthSettings,
     tables={"scores": Score, "detectors": Detector, "losses": Loss, "onsets": Onset},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("growth", f"{_HERE}.figures:draw_growth", ("losses", "detectors", "onsets")),
+        Figure("growth", ".figures:draw_growth", ("losses", "detectors", "onsets")),
         Figure("growth-heads", "whatwhere.studies.watched.figures:draw_heads", ("scores",)),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     page_tables=("scores", "detectors", "losses", "onsets"),
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     smoke={"tokens": 8192, "width": 16, "layers": 2, "heads": 2, "window": 32, "batch": 8, "evaluations": 3},
     example="whatwhere growth --tokens 1000000 --out growth",
 )

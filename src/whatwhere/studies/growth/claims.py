@@ -12,14 +12,16 @@ from whatwhere.heads.purity import KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.dynamics.association import rank_correlation
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.growth.tables import COPYING, INDUCTION, POSITIONAL, PREVIOUS, SYMBOLIC, Onset
+from whatwhere.studies.growth.tables import COPYING, INDUCTION, POSITIONAL, PREVIOUS, SYMBOLIC, Loss, Onset
 
 _RESAMPLES = 1000
+LEARNS = 1.0
+"""Nats by which the held-out loss must fall."""
 
 
 def kinds(evidence: Evidence) -> Finding:
     """How many kinds of heads end pure."""
-    events = [row.event for row in evidence.rows("growth", None, "onsets", Onset)]
+    events = [row.event for row in _onsets(evidence)]
     counts = {kind: events.count(kind) for kind in KINDS}
     why = f"At the end {listed([f'{count} heads are {kind}' for kind, count in counts.items()])}."
     return Finding(float(sum(count > 0 for count in counts.values())), why)
@@ -49,9 +51,20 @@ def previous_and_scores(evidence: Evidence) -> Finding:
     return _correlation(evidence, PREVIOUS, -1)
 
 
+def _onsets(evidence: Evidence) -> list[Onset]:
+    """The events; refuses a model that has hardly learned, about whose heads the claims say nothing."""
+    losses = [row.held_out for row in evidence.rows("growth", None, "losses", Loss)]
+    if not losses[0] - losses[-1] >= LEARNS:
+        raise NotTested(
+            f"the model has hardly learned: held-out loss {losses[0]:.2f} to {losses[-1]:.2f} nats, and a fall of "
+            f"{LEARNS:g} is expected; train on more tokens."
+        )
+    return evidence.rows("growth", None, "onsets", Onset)
+
+
 def _first(evidence: Evidence, event: str) -> int:
     """The tokens seen at the first onset of an event."""
-    found = [row.tokens for row in evidence.rows("growth", None, "onsets", Onset) if row.event == event]
+    found = [row.tokens for row in _onsets(evidence) if row.event == event]
     if not found:
         raise NotTested(f"no event {event!r} holds at the end of the training.")
     return min(found)
@@ -59,12 +72,15 @@ def _first(evidence: Evidence, event: str) -> int:
 
 def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
     """Over heads at the last evaluation; its interval draws heads again."""
+    _onsets(evidence)
     results = evidence.results("growth")
     scores, detectors = (results[table].query("step == step.max()") for table in ("scores", "detectors"))
     both = scores.merge(detectors, on=["layer", "head"])
     leans = sign * (both["symbolic"] - both["positional"]).to_numpy()
     mass = both[detector].to_numpy()
     draws = np.random.default_rng(0).integers(0, len(both), (_RESAMPLES, len(both)))
+    if math.isnan(value := rank_correlation(mass, leans)):
+        raise NotTested(f"all heads have the same {detector} mass, or the same scores.")
     drawn = [rank_correlation(mass[draw], leans[draw]) for draw in draws]
     low, high = percentiles(np.array(drawn)[:, None])
     top = both.loc[both[detector].idxmax()]
@@ -72,7 +88,7 @@ def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
         f"Over {len(both)} heads. The largest {detector} mass is {top[detector]:.2f}, of head "
         f"{top['layer']:.0f}.{top['head']:.0f} (positional {top['positional']:.2f}, symbolic {top['symbolic']:.2f})."
     )
-    return Finding(rank_correlation(mass, leans), why, (float(low[0]), float(high[0])))
+    return Finding(value, why, (float(low[0]), float(high[0])))
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

@@ -43,14 +43,16 @@ class GrowthSettings(TextSettings):
     def __post_init__(self) -> None:
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(self, name) <= most:
-                raise WhatwhereError(f"expected {name} from {least:,} to {most:,}, got {getattr(self, name):,}.")
+                raise WhatwhereError(
+                    f"expected {name} from {least:,} to {most:,}, got {getattr(self, name):,}; change {name}."
+                )
         if self.width % (2 * self.heads):
             raise WhatwhereError(
                 f"expected a width that gives each of {self.heads} heads an even share, got {self.width}; "
                 f"take a multiple of {2 * self.heads}."
             )
         if not 0 < self.rate < 1:
-            raise WhatwhereError(f"expected a rate between 0 and 1, got {self.rate}.")
+            raise WhatwhereError(f"expected a rate between 0 and 1, got {self.rate}; the default is 0.003.")
         self.check_texts()
 
     @property

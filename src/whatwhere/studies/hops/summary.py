@@ -17,7 +17,15 @@ from whatwhere.studies.terminal import remark, table
 def summary(results: Results) -> Sequence[RenderableType]:
     """Accuracy and layers by hops, the loops of the last block, and the best loop."""
     rows, layers = results.rows("accuracy", LoopedAccuracy), results.rows("layers", LayersUsed)
-    blocks: list[RenderableType] = [f"Chains beyond training: {escape(results.name)}", _plain(rows, layers)]
+    note = (
+        "layers: until the answer can be read at the last token, by the model's own unembedding; never read: inputs in "
+        "which it cannot. guess: accuracy of a guess among the tokens that look like the answer."
+    )
+    blocks: list[RenderableType] = [
+        f"Chains beyond training: {escape(results.name)}",
+        _plain(rows, layers),
+        remark(note),
+    ]
     if any(row.loops for row in rows):
         blocks += [_loops(rows), *_confirmed(results.rows("confirmed", Confirmed))]
     return blocks
@@ -79,7 +87,4 @@ def _confirmed(rows: Sequence[Confirmed]) -> list[RenderableType]:
             f"{row.before.value:.3f}", f"{row.after.value:.3f}", f"{row.lead.value:+.3f}",
             f"{row.lead.low:+.3f} to {row.lead.high:+.3f}",
         )  # fmt: skip
-    note = (
-        "layers: until the answer can be read at the last token, by the model's own unembedding; never: inputs without."
-    )
-    return [made, remark(note)]
+    return [made]

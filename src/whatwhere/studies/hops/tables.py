@@ -27,7 +27,7 @@ class HopsSettings:
         if self.inputs < FEWEST:
             raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
         if not 0 <= self.loops <= MOST_LOOPS:
-            raise WhatwhereError(f"expected 0 to {MOST_LOOPS} loops, got {self.loops}.")
+            raise WhatwhereError(f"expected 0 to {MOST_LOOPS} loops, got {self.loops}; choose one of these.")
 
 
 @dataclass(frozen=True)

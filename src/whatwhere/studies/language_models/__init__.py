@@ -15,13 +15,12 @@ from whatwhere.studies.language_models.tables import (
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import ROTARY
 
-_HERE = "whatwhere.studies.language_models"
-
 HEADS = Study(
     name="heads",
     question="Which heads look at where a token stands, and which at what it is?",
-    paper="Section 2.2; language models go beyond it",
+    paper="Section 2.2; language models are beyond the paper",
     subject=ROTARY,
+    folder=__name__,
     settings=HeadsSettings,
     tables={
         "about": About,
@@ -32,15 +31,12 @@ HEADS = Study(
         "tokens": Token,
         "attention": Look,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("head-map", f"{_HERE}.figures:draw_map", ("heads",)),
-        Figure("head-spectrum", f"{_HERE}.figures:draw_spectrum", ("spectrum",)),
+        Figure("head-map", ".figures:draw_map", ("heads",)),
+        Figure("head-spectrum", ".figures:draw_spectrum", ("spectrum",)),
     ),
-    page=f"{_HERE}:part.js",
     page_tables=("about", "heads", "spectrum", "tokens", "attention"),
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     smoke={"inputs": 16},
     example="whatwhere heads HuggingFaceTB/SmolLM2-135M --text notes.txt",
 )

@@ -20,10 +20,9 @@ from whatwhere.studies.language_models.tables import (
     TEXT_WINDOWS,
     HeadsSettings,
 )
-from whatwhere.studies.language_models.token_windows import cut_windows, query_positions, spell
+from whatwhere.studies.language_models.token_windows import cut_windows, query_positions, require_text_model, spell
 from whatwhere.tasks import make_task
 from whatwhere.trace.own import OwnModel
-from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.traceable import Traceable
 
 _QUARTERS = 4
@@ -86,19 +85,13 @@ def _of_task(model: OwnModel, settings: HeadsSettings) -> ScoredInputs:
 
 
 def _of_text(model: Traceable, settings: HeadsSettings) -> ScoredInputs:
-    name, tokenizer = Path(model.name).name, getattr(model, "tokenizer", None)
+    name = Path(model.name).name
     for option, given in (("task", settings.task is not None), ("level tokens", settings.level == "tokens")):
         if given:
             raise WhatwhereError(f"expected {option} for a model of whatwhere only, got it for {name}; leave it out.")
-    if not settings.passages:
-        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
-    if not isinstance(model, RotaryModel) or tokenizer is None:
-        raise WhatwhereError(
-            f"expected a model with its tokenizer, got {name} without one; give its directory, hub name or GGUF file, "
-            "or RotaryModel(model, tokenizer=tokenizer)."
-        )
+    rotary = require_text_model(model, settings)
     cut = cut_windows(
-        settings.passages, tokenizer, tokens=settings.window,
+        settings.passages, rotary.tokenizer, tokens=settings.window,
         windows=TEXT_WINDOWS if settings.inputs is None else settings.inputs, template=settings.template,
     )  # fmt: skip
     seq = cut.ids.shape[1]
@@ -106,12 +99,12 @@ def _of_text(model: Traceable, settings: HeadsSettings) -> ScoredInputs:
     return ScoredInputs(
         ids=cut.ids,
         queries=query_positions(settings.queries or TEXT_QUERIES, seq),
-        vocabulary=int(model.config.vocab_size),
+        vocabulary=int(rotary.config.vocab_size),
         source=names_of(settings.passages),
         is_text=True,
         begins=cut.begins,
         windows={f"{part[0]}-{part[-1]}": part.tolist() for part in quarters if len(part)},
-        spell=lambda row: spell(tokenizer, row),
+        spell=lambda row: spell(rotary.tokenizer, row),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,8 +12,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.language_models.passages import Passage
+from whatwhere.studies.language_models.passages import Passage, TextSettings
 from whatwhere.studies.language_models.tables import LEAST_TOKENS
+from whatwhere.trace.rotary import RotaryModel
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,6 +30,23 @@ class Windows:
     ids: Int[Tensor, "window seq"]
     begins: str
     """What stands before the text in each of them."""
+
+
+def require_text_model(model: Any, settings: TextSettings) -> RotaryModel:
+    """A language model that can read the texts of some settings.
+
+    Raises:
+        WhatwhereError: it has no tokenizer, or there is no text.
+    """
+    name = Path(model.name).name
+    if not isinstance(model, RotaryModel) or model.tokenizer is None:
+        raise WhatwhereError(
+            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
+            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
+        )
+    if not settings.passages:
+        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
+    return model
 
 
 def cut_windows(

@@ -6,13 +6,12 @@ from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
-_HERE = "whatwhere.studies.mechanism"
-
 MECHANISM = Study(
     name="mechanism",
     question="What do the heads compute, when can the answer be read, and which heads does the model need?",
     paper="Sections 3.2 and 3.3, Figures 1 and 3",
     subject=TRAINED,
+    folder=__name__,
     settings=tables.MechanismSettings,
     tables={
         "examples": tables.Example,
@@ -39,24 +38,20 @@ MECHANISM = Study(
         "keeping": path_tables.Keeping,
         "chains": tables.Chain,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("figure-1-tasks", f"{_HERE}.flow_figures:draw_tasks", ("examples",), shows="models"),
-        Figure("figure-3-flow", f"{_HERE}.flow_figures:draw_flow", ("examples", "flow")),
+        Figure("figure-1-tasks", ".flow_figures:draw_tasks", ("examples",), shows="models"),
+        Figure("figure-3-flow", ".flow_figures:draw_flow", ("examples", "flow")),
         Figure(
             "mechanism",
-            f"{_HERE}.figures:draw_overview",
+            ".figures:draw_overview",
             ("roles", "readout", "pointers", "moves", "ablation", "patching", "layers_used", "chains"),
         ),
-        Figure("copying", f"{_HERE}.figures:draw_copying", ("edges", "selectivity", "keeping", "copying", "ablation")),
-        Figure("needed-heads", f"{_HERE}.figures:draw_needs", ("groups", "elimination", "sufficient")),
+        Figure("copying", ".figures:draw_copying", ("edges", "selectivity", "keeping", "copying", "ablation")),
+        Figure("needed-heads", ".figures:draw_needs", ("groups", "elimination", "sufficient")),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     page_tables=("kinds", "verdicts", "ablation"),
-    page_data=f"{_HERE}.examples:page_data",
-    outcomes=f"{_HERE}.summary:outcomes",
+    page_data=".examples:page_data",
+    outcomes=".summary:outcomes",
     smoke={"inputs": 400, "examples": 1},
     example='whatwhere mechanism number --input "c h n a b 5 3 2 2"',
 )

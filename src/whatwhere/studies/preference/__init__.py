@@ -1,4 +1,4 @@
-"""Letters or distances: which does a model follow where either would do, and how far does it carry? (Section 4)."""
+"""Letters or distances: which does a model follow if it learned from both? (Section 4)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,20 @@ from whatwhere.studies.preference.tables import Accuracy, Answer, HeadScore, Pre
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
-_HERE = "whatwhere.studies.preference"
-
 PREFERENCE = Study(
     name="preference",
-    question="Where letters and distances disagree, which does the model follow, and how far does that carry?",
-    paper="Beyond it; Section 4 names training that prefers symbolic solutions",
+    question="Where letters and distances disagree, which does the model follow, and up to which length?",
+    paper="beyond the paper; Section 4 names training that prefers symbolic solutions",
     subject=replace(TRAINED, part=None, help="A run on the task both, or one of its checkpoints."),
+    folder=__name__,
     settings=PreferenceSettings,
     tables={"accuracy": Accuracy, "answers": Answer, "heads": HeadScore},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("preference", f"{_HERE}.figures:draw_preference", ("accuracy", "answers", "heads")),
-        Figure("preference-arms", f"{_HERE}.figures:draw_arms", ("accuracy", "answers"), shows="models"),
+        Figure("preference", ".figures:draw_preference", ("accuracy", "answers", "heads")),
+        Figure("preference-arms", ".figures:draw_arms", ("accuracy", "answers"), shows="models"),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     page_tables=("accuracy", "answers", "heads"),
-    outcomes=f"{_HERE}.summary:outcomes",
+    outcomes=".summary:outcomes",
     sweep=Path(__file__).with_name("arms.toml"),
     smoke={"inputs": 16, "lengths": (33,)},
     example="whatwhere preference runs/both",

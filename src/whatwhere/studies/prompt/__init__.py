@@ -1,20 +1,17 @@
-"""Will a language model survive a longer prompt? Predicted from short ones, and checked."""
+"""At which prompt length does a language model lose a fact? Predicted from short prompts, and checked."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.prompt.tables import About, Answer, Forecast, KeyHead, LengthRow, PromptSettings, Without
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
-
-_HERE = "whatwhere.studies.prompt"
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 PROMPT = Study(
     name="prompt",
-    question="Will it survive a longer prompt?",
-    paper="beyond it; Section 3.6 asks it of the paper's own models",
-    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    question="At which prompt length does a language model lose a fact, and do short prompts predict it?",
+    paper="beyond the paper; Section 3.6 asks it of its own models",
+    subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=PromptSettings,
     tables={
         "heads": KeyHead,
@@ -24,10 +21,7 @@ PROMPT = Study(
         "forecasts": Forecast,
         "about": About,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("prompt-forecast", f"{_HERE}.figures:draw_forecast", ("lengths", "forecasts")),),
-    claims=f"{_HERE}.claims:CLAIMS",
+    figures=(Figure("prompt-forecast", ".figures:draw_forecast", ("lengths", "forecasts")),),
     smoke={"prompts": 2, "checked": 1},
     example="whatwhere prompt HuggingFaceTB/SmolLM2-135M --text notes.txt --check 2048,4096",
 )

@@ -6,8 +6,6 @@ Rows of answers are written length by length, and what the table holds is not as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import UNDEFINED, mean, share
 from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
 from whatwhere.studies.language_models.passages import names_of
-from whatwhere.studies.language_models.token_windows import first_tokens, token_ids
+from whatwhere.studies.language_models.token_windows import first_tokens, require_text_model, token_ids
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.prompt.forecasting import forecasts, nothing_predicted
 from whatwhere.studies.prompt.key_heads import attention_to_keys, find_key_heads
@@ -31,16 +29,6 @@ from whatwhere.trace.rotary import RotaryModel
 
 TOKENS_AT_ONCE = 2048
 """Tokens per forward pass; a longer prompt passes alone."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Which pass keys, and where: anywhere between the start and the question."""
-
-    prompts: int
-    seed: int
-    sink: int = 0
-    recent: int = 0
 
 
 def measure(model: Any, settings: PromptSettings, results: Results, progress: Progress) -> None:
@@ -116,14 +104,7 @@ def filler_of(model: Any, settings: PromptSettings) -> list[int]:
     Raises:
         WhatwhereError: there is no text, no tokenizer, or there are too few tokens.
     """
-    name, tokenizer = Path(model.name).name, getattr(model, "tokenizer", None)
-    if not isinstance(model, RotaryModel) or tokenizer is None:
-        raise WhatwhereError(
-            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
-            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
-        )
-    if not settings.passages:
-        raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")
+    tokenizer = require_text_model(model, settings).tokenizer
     stream = [token for passage in settings.passages for token in token_ids(tokenizer, passage.text)]
     if len(stream) < settings.longest:
         raise WhatwhereError(
@@ -143,7 +124,7 @@ def prompts_of(
     first = first_tokens(model.tokenizer)
     starts = np.linspace(0, len(stream) - settings.longest, settings.prompts).astype(int)
     windows = [torch.tensor([*first, *stream[start : start + length]][:length]) for start in starts]
-    made = make_prompts(windows, model.tokenizer, Shape(settings.prompts, settings.seed))
+    made = make_prompts(windows, model.tokenizer, settings.prompts, settings.seed)
     chosen = np.linspace(0, len(made) - 1, min(count, len(made))).round().astype(int)
     return {int(at): made[at] for at in chosen}
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from whatwhere.studies.rope.tables import About, Difference, LayerRope, PlaneRope, RopeSettings
 from whatwhere.studies.study import Figure, Study
-from whatwhere.studies.subject import ROTARY
-
-_HERE = "whatwhere.studies.rope"
+from whatwhere.studies.subject import LANGUAGE_MODEL
 
 ROPE = Study(
     name="rope",
     question="Is this model's RoPE what it should be?",
-    paper="Beyond the paper; the rotation is that of its preliminaries",
-    subject=replace(ROTARY, part=None, help="A model directory, a hub name or a GGUF file."),
+    paper="beyond the paper; the rotation is that of its preliminaries",
+    subject=LANGUAGE_MODEL,
+    folder=__name__,
     settings=RopeSettings,
     second="other",
     tables={"about": About, "layers": LayerRope, "planes": PlaneRope, "differences": Difference},
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("rope-frequencies", f"{_HERE}.figures:draw_frequencies", ("planes",)),),
-    passes=f"{_HERE}.summary:passes",
+    figures=(Figure("rope-frequencies", ".figures:draw_frequencies", ("planes",)),),
+    passes=".summary:passes",
     example="whatwhere rope models/mine models/mine.gguf",
 )

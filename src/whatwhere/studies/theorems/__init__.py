@@ -15,13 +15,12 @@ from whatwhere.studies.theorems.tables import (
     TheoremsSettings,
 )
 
-_HERE = "whatwhere.studies.theorems"
-
 THEOREMS = Study(
     name="theorems",
     question="Can one rotary head follow a pointer by where or by what, and up to which length?",
     paper="Sections 3.2, 3.4 and 3.5; Theorems 1 and 2; Figures 4A and 5A",
     subject=NOTHING,
+    folder=__name__,
     settings=TheoremsSettings,
     tables={
         "checks": CheckRow,
@@ -32,16 +31,12 @@ THEOREMS = Study(
         "margins": Margin,
         "vectors": PlaneVector,
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("figure-5a-discrepancy", f"{_HERE}.figures:draw_discrepancy", ("discrepancy",)),
-        Figure("figure-5a-layers", f"{_HERE}.figures:draw_layers", ("layers",)),
-        Figure("figure-4a-geometry", f"{_HERE}.figures:draw_geometry", ("vectors",)),
-        Figure("margin-map", f"{_HERE}.figures:draw_margins", ("margins",)),
+        Figure("figure-5a-discrepancy", ".figures:draw_discrepancy", ("discrepancy",)),
+        Figure("figure-5a-layers", ".figures:draw_layers", ("layers",)),
+        Figure("figure-4a-geometry", ".figures:draw_geometry", ("vectors",)),
+        Figure("margin-map", ".figures:draw_margins", ("margins",)),
     ),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
     smoke={"inputs": 200},
     example="whatwhere theorems --theta 0.866 --length 64 --beta 40",
 )

@@ -14,8 +14,6 @@ from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
 from whatwhere.studies.watched.tables import Loss, WatchSettings
 
-_HERE = "whatwhere.studies.watched"
-
 
 def _measured_elsewhere(*_: Any) -> None:
     raise WhatwhereError("expected a HeadWatch in a training loop, got a command; see docs/callbacks.md.")
@@ -26,12 +24,12 @@ WATCHED = Study(
     question="Which heads of my model become positional or symbolic while it trains?",
     paper="Section 3.3, Figure 2",
     subject=NOTHING,
+    folder=__name__,
     settings=WatchSettings,
     tables={"scores": Score, "metrics": Loss},
     measure=_measured_elsewhere,
-    summary=f"{_HERE}.summary:summary",
     figures=(
-        Figure("watched-heads", f"{_HERE}.figures:draw_heads", ("scores",)),
-        Figure("watched-training", f"{_HERE}.figures:draw_training", ("scores", "metrics")),
+        Figure("watched-heads", ".figures:draw_heads", ("scores",)),
+        Figure("watched-training", ".figures:draw_training", ("scores", "metrics")),
     ),
 )
