@@ -33,8 +33,8 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.dropout import Dropout
-from whatwhere.model.kernel.fused import FusedBlock, serves
-from whatwhere.model.kernel.layers import FusedLayers, Given, multiplies
+from whatwhere.model.kernel.fused import alone, serves
+from whatwhere.model.kernel.layers import multiplies, through
 from whatwhere.model.rope import Rotation, rope_frequencies
 from whatwhere.model.shape import ModelConfig
 
@@ -69,8 +69,7 @@ class Block(nn.Module):
         self.sizes = (d, d, d, inner)
         self.scale = 1 / math.sqrt(config.d_head)
         self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
-        self.approximate = "tanh" if config.activation == "gelu_tanh" else "none"
-        """GELU in torch's words."""
+        self.approximate = "tanh" if config.activation == "gelu_tanh" else "none"  # GELU in torch's words
         self.product = torch.float32
         """Precision of the large products while training on a CPU."""
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
@@ -82,23 +81,6 @@ class Block(nn.Module):
     def split_heads(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch head seq d_head"]:
         """Gives each head its share of the width."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def places(self, batch: int, kept: int, seq: int) -> list[tuple[float, tuple[int, ...]]]:
-        """Rate and shape of the two masks of dropout: of attention weights and of the output."""
-        output = (batch, kept, self.sizes[0])
-        return [(self.attention_rate, (batch, self.heads, kept, seq)), (self.output_rate, output)]
-
-    def multiplies(self) -> bool:
-        """Whether compiled code makes its large products too, where it serves at all."""
-        return self.product == torch.bfloat16 and torch.is_grad_enabled() and multiplies(self.sizes[0], self.sizes[-1])
-
-    def in_order(self) -> tuple[Tensor, ...]:
-        """The parameters, in the order in which compiled code takes them."""
-        return self.norm.weight, self.norm.bias, self.w_in, self.b_mlp, self.w_out, self.b_out
-
-    def constants(self, kept: int) -> tuple[int, int, float, float, bool]:
-        """What compiled code must know beside the parameters, if so many positions go on."""
-        return kept, self.heads, self.scale, NORM_EPSILON, self.approximate == "none"
 
     def forward(
         self,
@@ -125,20 +107,13 @@ class Block(nn.Module):
         at_queries = x[:, -kept:]
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
-        places = self.places(batch, kept, seq)
         if serves(x) and (edit is None or not torch.is_grad_enabled()):
-            masks = [dropout.draw(*place) if dropout else None for place in places]
-            learns, constants = torch.is_grad_enabled(), self.constants(kept)
-            if self.multiplies():
-                fused = FusedLayers.apply(x, [Given(query_turn, key_turn, *masks)], constants, *self.in_order())
-            else:
-                precision = self.product if learns else torch.float32
-                turns = (query_turn, key_turn)
-                fused = FusedBlock.apply(x, *self.in_order(), *turns, *masks, constants, learns, precision, edit)
-            assert isinstance(fused, Tensor)
-            return fused
+            if multiplies(self):
+                return through([self], x, [(query_turn, key_turn)], dropout, kept)
+            return alone(self, x, (query_turn, key_turn), dropout, kept, edit)
 
-        attention_mask, output_mask = (dropout.mask(*place) if dropout else None for place in places)
+        attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
+        output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
         w_query, w_key_value, _ = self.w_in.split((d, 2 * d, self.sizes[-1]))
         y = self.norm(x)
         y_at_queries = y[:, -kept:]
@@ -282,22 +257,13 @@ class GPTJ(nn.Module):
         positions: Int[Tensor, "seq"] | None = None,
     ) -> Float[Tensor, "batch 1 d_model"]:
         """The residual stream after the last layer at the last position, arguments as for :meth:`residuals`."""
-        blocks, (batch, seq) = list(self.layers()), tokens.shape
-        x = self.embed(tokens, dropout)
-        if not (serves(x) and blocks[0].multiplies()):
-            *_, x = self.residuals(tokens, dropout, True, positions=positions, embedded=x)
-            return x
-        given: list[Given] = []
-        for layer, block in enumerate(blocks):
-            kept = 1 if layer == len(blocks) - 1 else seq
-            masks = [dropout.draw(*place) if dropout else None for place in block.places(batch, kept, seq)]
-            given.append(Given(*self.turns_of(layer, seq, positions), *masks))
-        parameters = [parameter for block in blocks for parameter in block.in_order()]
-        fused = FusedLayers.apply(x, given, blocks[0].constants(1), *parameters)
-        assert isinstance(fused, Tensor)
-        return fused
+        blocks, x = list(self.layers()), self.embed(tokens, dropout)
+        if serves(x) and multiplies(blocks[0]):
+            turns = (self.turns_of(layer, tokens.shape[1], positions) for layer in range(len(blocks)))
+            return through(blocks, x, list(turns), dropout, kept=1)
+        return list(self.residuals(tokens, dropout, True, positions=positions, embedded=x))[-1]
 
-    def embed(self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None = None) -> Float[Tensor, "batch seq d"]:
+    def embed(self, tokens: Int[Tensor, "batch seq"], dropout: Dropout | None) -> Float[Tensor, "batch seq d_model"]:
         """The residual stream before the first layer."""
         x = self.embedding(tokens)
         mask = None if dropout is None else dropout.mask(self.config.dropout, x.shape)

@@ -44,12 +44,14 @@ class Optimiser:
     def step(self, gradients: Sequence[Tensor], rate: float) -> None:
         """One step at the given learning rate; the gradients are used up."""
 
-        def norms(part: range) -> list[Tensor]:
-            return [gradients[i].norm() for i in part]
+        def norms(part: range) -> Sequence[Tensor]:
+            return torch._foreach_norm([gradients[i] for i in part])  # one call for many small tensors
 
         def move(number: int) -> None:
-            for i in self._parts[number]:
-                self._parameters[i].grad = gradients[i].mul_(shrink)
+            mine = self._parts[number]
+            torch._foreach_mul_([gradients[i] for i in mine], shrink)
+            for i in mine:
+                self._parameters[i].grad = gradients[i]
             for group in self._optimisers[number].param_groups:
                 group["lr"] = rate
             self._optimisers[number].step()

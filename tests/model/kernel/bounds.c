@@ -54,18 +54,27 @@ static void whole_layer(Shape shape, int masked) {
     uint32_t *y = array((rows + 1) / 2 * d, 0), *u = array((on + 1) / 2 * (d + inner), 0);
     float *mean = array(rows, 0), *inverse = array(rows, 0), *grad_x = array(rows * d, 0);
     uint16_t *z = array(rows * wide, 1);
+    float *grad_weight = array(d, 0), *grad_bias = array(d, 0), *grad_b_mlp = array(inner, 0);
+    float *grad_w_in = array(wide * d, 0), *grad_w_out = array(d * (d + inner), 0), *between = array(2 * rows * d, 0);
     float *weights = array(on * shape.heads * padded(shape.seq), 0);
     Dropout dropout = {5, 1, 2, 1000, 1.1f}, *mask = masked ? &dropout : NULL;
 
-    pack_weights(w_in, wide, d, into_t, into, scratch);
-    pack_weights(w_out, d, d + inner, back_t, back, scratch);
-    layer_forward(&shape, x, weight, bias, into, b_mlp, back, bias, query_turn, key_turn, mask, mask, y, mean, inverse, z,
-                  weights, u, out, scratch);
-    layer_backward(&shape, out, x, weight, into_t, back_t, query_turn, key_turn, mask, mask, y, mean, inverse, z, weights,
-                   u, grad_x, weight, bias, w_in, b_mlp, w_out, bias, scratch);
+    Layer layer = {
+        weight, bias, w_in, b_mlp, w_out, bias, query_turn, key_turn, mask, mask, into, into_t, back, back_t, y, u, z,
+        mean, inverse, weights, out, grad_weight, grad_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_bias,
+    };
+    Layer two[2] = {layer, layer};
+    if (shape.kept == shape.seq) {
+        layers_forward(&shape, two, 2, x, scratch);
+        layers_backward(&shape, two, 2, x, out, between, grad_x, scratch);
+    }
+    layers_forward(&shape, &layer, 1, x, scratch);
+    layers_backward(&shape, &layer, 1, x, out, between, grad_x, scratch);
 
-    void *taken[] = {x,    weight, bias,       out,      w_in,    w_out, b_mlp, into, into_t,  back, back_t,
-                     mean, z,      query_turn, key_turn, scratch, y,     u,     weights, inverse, grad_x};
+    void *taken[] = {
+        x, weight, bias, out, w_in, w_out, b_mlp, into, into_t, back, back_t, mean, z, query_turn, key_turn, scratch, y,
+        u, weights, inverse, grad_x, grad_weight, grad_bias, grad_b_mlp, grad_w_in, grad_w_out, between,
+    };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
 #else
     (void)masked;

@@ -160,12 +160,15 @@ def test_a_cache_that_cannot_be_written_leaves_the_plain_path(tmp_path: Path, mo
 
 @needs_compiler
 @pytest.mark.slow
-def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(tmp_path: Path):
+@pytest.mark.parametrize(
+    "processor", [["-march=native"], []]
+)  # with and without products of our own, where it has them
+def test_nothing_outside_of_the_arrays_is_touched_and_nothing_is_left_undefined(tmp_path: Path, processor: list[str]):
     program = tmp_path / "bounds"
-    flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", "-I", str(module.SOURCES[0].parent)]
-    source = str(Path(__file__).with_name("bounds.c"))
+    flags = ["-std=c11", "-g", "-O1", "-fopenmp-simd", "-Wall", "-Wextra", "-Werror", *processor]
+    source, where = str(Path(__file__).with_name("bounds.c")), str(module.SOURCES[0].parent)
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    built = module._run([*module._compiler(), *flags, *checks, "-o", str(program), source, "-lm"])
+    built = module._run([*module._compiler(), *flags, *checks, "-I", where, "-o", str(program), source, "-lm"])
     if "cannot find" in built.stderr:
         pytest.skip("runs where the sanitizers of the compiler are installed")
     assert built.returncode == 0, built.stderr

@@ -19,13 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import CDLL, byref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from whatwhere.model.kernel.build import Mask, Shape, kernels
+
+if TYPE_CHECKING:
+    from whatwhere.model.dropout import Dropout
+    from whatwhere.model.gptj import Block
 
 LANES = 16
 """Rows of attention weights are padded to a multiple of this; ``LANES`` of ``numbers.h``."""
@@ -39,8 +43,48 @@ def serves(x: Tensor) -> bool:
     return not plain and x.shape[1] <= _LONGEST and kernels().library is not None
 
 
+def alone(
+    block: Block,
+    x: Tensor,
+    turns: tuple[Tensor, Tensor],
+    dropout: Dropout | None,
+    kept: int,
+    edit: Callable[[Tensor], Tensor] | None,
+) -> Tensor:
+    """The residual stream after one block, at the last ``kept`` positions (all or one); products are torch's.
+
+    ``edit`` changes what the heads attended to, where no gradient is asked for.
+    """
+    learns = torch.is_grad_enabled()
+    product = block.product if learns else torch.float32
+    masks = drawn(block, x, dropout, kept)
+    arguments = (*turns, *masks, constants(block, kept), learns, product, edit)
+    out = FusedBlock.apply(x, *parameters(block), *arguments)
+    assert isinstance(out, Tensor)
+    return out
+
+
+def parameters(block: Block) -> tuple[Tensor, ...]:
+    """The parameters of a block, in the order in which compiled code takes them."""
+    return block.norm.weight, block.norm.bias, block.w_in, block.b_mlp, block.w_out, block.b_out
+
+
+def constants(block: Block, kept: int) -> tuple[int, int, float, float, bool]:
+    """How many positions go on, the heads, the scale of the logits, the epsilon of the norm, whether GELU is exact."""
+    return kept, block.heads, block.scale, block.norm.eps, block.approximate == "none"
+
+
+def drawn(block: Block, x: Tensor, dropout: Dropout | None, kept: int) -> tuple[Mask | None, Mask | None]:
+    """What is dropped of a block's attention weights and of its output."""
+    if dropout is None:
+        return None, None
+    batch, seq, d = x.shape
+    attention = dropout.draw(block.attention_rate, (batch, block.heads, kept, seq))
+    return attention, dropout.draw(block.output_rate, (batch, kept, d))
+
+
 class FusedBlock(torch.autograd.Function):
-    """The block as one differentiable operation; arguments as in :meth:`whatwhere.model.gptj.Block.forward`."""
+    """The block as one differentiable operation; for :func:`alone`."""
 
     @staticmethod
     def forward(
@@ -63,9 +107,8 @@ class FusedBlock(torch.autograd.Function):
     ) -> Tensor:
         """The residual stream after the block.
 
-        ``constants`` are how many positions go on (all or the last), the heads, the scale of the logits, the epsilon of the norm and whether GELU is exact;
-        ``learns`` says whether a gradient is asked for; ``product`` is the precision of the large products; ``edit`` changes what the heads
-        attended to, where no gradient is asked for.
+        ``learns`` says whether a gradient is asked for; ``product`` is the precision of the large products; the rest is
+        explained in :func:`alone`.
         """
         kept, heads, scale, epsilon, exact = constants
         batch, seq, d = x.shape

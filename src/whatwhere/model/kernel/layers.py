@@ -1,9 +1,9 @@
 """Blocks with their gradient, products included, in one call of compiled code (``layer.c``): training in bfloat16.
 
-The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products with torch. Here a few sequences at a time
-go through a whole block, so what lies between two products never leaves the cache, and the products themselves take
-less time than torch's on processors with AVX512_BF16. On others :func:`multiplies` says no. All blocks of a model go
-through one call, because Python and autograd between two blocks would cost a tenth of a step.
+The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products with torch. Here a few sequences at a
+time go through a whole block, so what lies between two products never leaves the cache, and the products themselves
+take less time than torch's on processors with AVX512_BF16. On others :func:`multiplies` says no. All blocks of a model
+go through one call, because Python and autograd between two blocks would cost a tenth of a step.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from ctypes import addressof, byref
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from whatwhere.model.kernel.build import Layer, Mask, Shape
-from whatwhere.model.kernel.fused import LANES, at, loaded
+from whatwhere.model.kernel.fused import LANES, at, constants, drawn, loaded, parameters
+
+if TYPE_CHECKING:
+    from whatwhere.model.dropout import Dropout
+    from whatwhere.model.gptj import Block
 
 _PARAMETERS = ("norm_weight", "norm_bias", "w_in", "b_mlp", "w_out", "b_out")
 _FREE: list[Tensor] = []
@@ -29,10 +33,29 @@ _LINE = 16
 """Arrays begin at multiples of so many words: a line of the cache."""
 
 
-def multiplies(d_model: int, d_mlp: int) -> bool:
-    """Whether compiled code makes the products of a block of these widths itself."""
-    panel = loaded().own_products()
-    return panel > 0 and d_model % panel == 0 and d_mlp % panel == 0
+def multiplies(block: Block) -> bool:
+    """Whether compiled code makes the products of a block itself, where it serves at all."""
+    panel, (d_model, *_, d_mlp) = loaded().own_products(), block.sizes
+    fits = panel > 0 and d_model % panel == 0 and d_mlp % panel == 0
+    return fits and block.product == torch.bfloat16 and torch.is_grad_enabled()
+
+
+def through(
+    blocks: Sequence[Block],
+    x: Tensor,
+    turns: Sequence[tuple[Tensor, Tensor]],
+    dropout: Dropout | None,
+    kept: int,
+) -> Tensor:
+    """The residual stream after some blocks in a row, at the last ``kept`` positions (all or one)."""
+    given: list[Given] = []
+    for i, (block, (query_turn, key_turn)) in enumerate(zip(blocks, turns, strict=True)):
+        masks = drawn(block, x, dropout, kept if i == len(blocks) - 1 else x.shape[1])
+        given.append(Given(query_turn.contiguous(), key_turn.contiguous(), *masks))
+    of_blocks = (parameter for block in blocks for parameter in parameters(block))
+    out = FusedLayers.apply(x, given, constants(blocks[0], kept), *of_blocks)
+    assert isinstance(out, Tensor)
+    return out
 
 
 @dataclass(frozen=True)
@@ -54,14 +77,11 @@ class FusedLayers(torch.autograd.Function):
         x: Tensor,
         given: Sequence[Given],
         constants: tuple[int, int, float, float, bool],
-        *parameters: Tensor,
+        *weights: Tensor,
     ) -> Tensor:
-        """The residual stream after the last block.
-
-        ``constants`` are those of :class:`whatwhere.model.kernel.fused.FusedBlock`; the parameters are six for each block.
-        """
+        """The residual stream after the last block; each block has six parameters."""
         kept, heads, scale, epsilon, exact = constants
-        (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(parameters[3])
+        (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(weights[3])
         shape = Shape(batch, seq, kept, heads, d, inner, planes, 1, exact, scale, epsilon)
         run, about, x = loaded(), byref(shape), x.contiguous()
         out, scratch = torch.empty(batch, kept, d), torch.empty(run.layer_scratch(about))
@@ -71,15 +91,16 @@ class FusedLayers(torch.autograd.Function):
         for i, (layer, of_layer) in enumerate(zip(layers, given, strict=True)):
             for name, begin in arrays.items():
                 setattr(layer, name, rooms[i].data_ptr() + 4 * begin)
-            for name, place in zip(_PARAMETERS, at(*parameters[6 * i : 6 * i + 6]), strict=True):
+            for name, place in zip(_PARAMETERS, at(*weights[6 * i : 6 * i + 6]), strict=True):
                 setattr(layer, name, place)
             layer.query_turn, layer.key_turn = at(of_layer.query_turn, of_layer.key_turn)
             layer.attention = of_layer.attention_mask and addressof(of_layer.attention_mask)
             layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
         layers[-1].out = out.data_ptr()
         run.layers_forward(about, layers, len(layers), *at(x, scratch))
-        ctx.save_for_backward(x, out, *parameters)
-        ctx.shape, ctx.layers, ctx.given, ctx.rooms = shape, layers, given, rooms
+        ctx.save_for_backward(x, out, *weights)
+        ctx.shape, ctx.layers, ctx.rooms = shape, layers, rooms
+        ctx.given = given  # the layers only know where these lie
         return out
 
     @staticmethod
@@ -89,18 +110,18 @@ class FusedLayers(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
         run, about, layers = loaded(), byref(ctx.shape), ctx.layers
-        x, _, *parameters = ctx.saved_tensors
+        x, _, *weights = ctx.saved_tensors
         assert ctx.rooms, "a gradient is taken once: what the forward pass left is used up"
         grad_x, between = torch.empty_like(x), torch.empty(2, *x.shape)
         scratch = torch.empty(run.layer_scratch(about))
-        sizes = [parameter.numel() for parameter in parameters]
+        sizes = [each.numel() for each in weights]
         found = torch.zeros(sum(sizes)).split(sizes)
         for i, gradient in enumerate(found):
             setattr(layers[i // 6], f"grad_{_PARAMETERS[i % 6]}", gradient.data_ptr())
         run.layers_backward(about, layers, len(layers), *at(x, grads[0].contiguous(), between, grad_x, scratch))
         _FREE.extend(ctx.rooms)
         ctx.rooms = []
-        return (grad_x, None, None, *(g.view(p.shape) for g, p in zip(found, parameters, strict=True)))
+        return (grad_x, None, None, *(g.view(p.shape) for g, p in zip(found, weights, strict=True)))
 
 
 def _room(size: int) -> Tensor:

@@ -1,0 +1,126 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernel import layers
+from whatwhere.model.kernel.build import kernels
+from whatwhere.model.shape import ModelConfig
+
+_LIBRARY = kernels().library
+pytestmark = pytest.mark.skipif(
+    _LIBRARY is None or not _LIBRARY.own_products(), reason="runs on processors with AVX512_BF16 and without AMX"
+)
+
+
+def model_of(**changes: object) -> GPTJ:
+    shape = {"layers": 3, "heads": 2, "d_model": 64, "d_mlp": 128, "init_std": 0.1} | changes
+    model = GPTJ(ModelConfig(20, **shape))  # pyright: ignore[reportArgumentType]
+    model.multiply_in(torch.bfloat16)
+    return model
+
+
+def tokens(batch: int = 6, seq: int = 9) -> Tensor:
+    return torch.randint(0, 20, (batch, seq), generator=torch.Generator().manual_seed(0))
+
+
+def loss_of(model: GPTJ, ids: Tensor, at_once: bool = True) -> Tensor:
+    if at_once:
+        x = model.at_end(ids, Dropout(1))
+    else:
+        *_, x = model.residuals(ids, Dropout(1), last_only=True)
+    return functional.cross_entropy(model.read_out(x), ids[:, 0], reduction="sum")
+
+
+def gradients(model: GPTJ, ids: Tensor, at_once: bool = True) -> list[Tensor]:
+    return list(torch.autograd.grad(loss_of(model, ids, at_once), list(model.parameters())))
+
+
+def with_products_of_torch(model: GPTJ, ids: Tensor) -> list[Tensor]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whatwhere.model.gptj.multiplies", lambda *_: False)
+        return gradients(model, ids)
+
+
+def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
+    """The difference of two gradients against the size of the second."""
+    apart = math.sqrt(sum(float((one - other).square().sum()) for one, other in zip(ours, theirs, strict=True)))
+    return apart / math.sqrt(sum(float(other.square().sum()) for other in theirs))
+
+
+@given(
+    batch=st.integers(1, 19),
+    seq=st.integers(1, 40),
+    heads=st.sampled_from([1, 2]),
+    rate=st.sampled_from([0.0, 0.2]),
+    activation=st.sampled_from(["gelu", "gelu_tanh"]),
+)
+@settings(max_examples=15)
+@pytest.mark.slow
+def test_its_gradient_is_that_with_products_of_torch_up_to_rounding(
+    batch: int, seq: int, heads: int, rate: float, activation: str
+):
+    model = model_of(heads=heads, dropout=rate, attention_dropout=rate, activation=activation)
+    ids = tokens(batch, seq)
+    ours, theirs = gradients(model, ids), with_products_of_torch(model, ids)
+    model.multiply_in(torch.float32)
+    exact = gradients(model, ids)
+    assert 0 < distance(ours, theirs) < 0.02
+    assert distance(ours, exact) < 1.1 * distance(theirs, exact) + 1e-3
+
+
+def test_all_layers_in_one_call_are_the_same_as_one_by_one_to_the_last_bit():
+    model = model_of(dropout=0.2, attention_dropout=0.2, closed_planes=((1, 3), (), (2,)), nope_from=2)
+    assert all(map(torch.equal, gradients(model, tokens()), gradients(model, tokens(), at_once=False)))
+
+
+def test_memory_of_earlier_steps_leaves_no_trace():
+    model = model_of(dropout=0.2, attention_dropout=0.2)
+    first = gradients(model, tokens())
+    gradients(model, tokens(19, 40))
+    for room in layers._FREE:
+        room.fill_(-1)  # NaN in every kind of number
+    assert all(map(torch.equal, gradients(model, tokens()), first))
+
+
+def test_two_passes_may_wait_for_their_gradients():
+    model = model_of()
+    parameters = list(model.parameters())
+    expected = gradients(model, tokens()), gradients(model, tokens(4, 7))
+    one, other = loss_of(model, tokens()), loss_of(model, tokens(4, 7))
+    found = [list(torch.autograd.grad(loss, parameters)) for loss in (one, other)]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert all(map(torch.equal, ours, theirs))
+
+
+def test_a_gradient_that_is_taken_twice_is_refused():
+    model = model_of()
+    loss, parameters = loss_of(model, tokens()), list(model.parameters())
+    torch.autograd.grad(loss, parameters, retain_graph=True)
+    with pytest.raises(AssertionError, match="taken once"):
+        torch.autograd.grad(loss, parameters)
+
+
+def test_a_number_that_is_none_stays_visible():
+    model = model_of()
+    with torch.no_grad():
+        next(model.layers()).w_in[3, 3] = math.nan
+    assert loss_of(model, tokens()).isnan()
+
+
+def test_a_batch_without_sequences_has_a_gradient_of_nothing():
+    assert not any(gradient.any() for gradient in gradients(model_of(), tokens()[:0]))
+
+
+def test_widths_that_do_not_fill_a_panel_are_left_to_torch():
+    first = [next(model_of(**widths).layers()) for widths in ({}, {"d_mlp": 100}, {"d_model": 32})]
+    assert [layers.multiplies(block) for block in first] == [True, False, False]
+    with torch.no_grad():
+        assert not layers.multiplies(first[0])
+    assert all(gradient.isfinite().all() for gradient in gradients(model_of(d_model=32), tokens()))
