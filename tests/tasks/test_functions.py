@@ -153,7 +153,7 @@ def test_pointers_are_followed_by_the_function_that_the_vocabulary_names(task, f
 
 def test_index_resolves_positions_from_the_target_side():
     batch = NUMBER.sample(500, hops=4, seed=3)
-    tokens = index(batch.tokens, NUMBER.vocabulary)
+    tokens = index(batch.tokens, NUMBER.whole)
     on_path = np.take_along_axis(NUMBER.vocabulary.points(tokens), batch.paths, 1)
     assert (on_path == [True, True, True, False, False]).all()
 

@@ -17,7 +17,7 @@ PROPER = [
 
 def pointed_at(task: LetterTask, tokens: np.ndarray) -> np.ndarray:
     """[n, query, key]: keys up to the query whose left letter is the query's right letter."""
-    left, right = task.vocabulary.left(tokens), task.vocabulary.right(tokens)
+    left, right = task.whole.left(tokens), task.whole.right(tokens)
     upto = np.tri(tokens.shape[1], dtype=bool)
     return (left[:, None, :] == right[:, :, None]) & upto & task.vocabulary.points(tokens)[:, :, None]
 
@@ -37,7 +37,7 @@ def test_every_sequence_is_proper(task, extra):
 )
 def test_tokens_of_the_path_occur_once_so_that_its_positions_are_unique(task, extra):
     batch = task.sample(2000, seed=2, extra_target=extra)
-    left = task.vocabulary.left(batch.tokens)
+    left = task.whole.left(batch.tokens)
     for step in range(1, task.max_hops + 1):
         rows = np.flatnonzero(batch.hops >= step)
         position = batch.paths[rows, step]
@@ -47,7 +47,7 @@ def test_tokens_of_the_path_occur_once_so_that_its_positions_are_unique(task, ex
 @pytest.mark.parametrize("extra", [0, 60])
 def test_strict_sequences_have_one_token_for_each_left_letter(extra):
     tokens = STRICT.sample(2000, seed=3, extra_target=extra).tokens
-    left = STRICT.vocabulary.left(tokens)
+    left = STRICT.whole.left(tokens)
     same_left = left[:, :, None] == left[:, None, :]
     assert (tokens[:, :, None] == tokens[:, None, :])[same_left].all()
 
@@ -55,13 +55,13 @@ def test_strict_sequences_have_one_token_for_each_left_letter(extra):
 @pytest.mark.parametrize("task", [PAPER, DECOY, STRICT, SIMPLE], ids=lambda task: task.generator)
 def test_no_query_refers_to_itself(task):
     query = task.sample(5000, seed=4).tokens[:, -1]
-    assert (task.vocabulary.left(query) != task.vocabulary.right(query)).all()
+    assert (task.whole.left(query) != task.whole.right(query)).all()
 
 
 @pytest.mark.parametrize("extra", [0, 40])
 def test_in_the_authors_data_no_token_off_the_path_has_or_points_at_a_letter_of_the_path(extra):
     batch = PAPER.sample(4000, seed=8, extra_target=extra)
-    left, right = PAPER.vocabulary.left(batch.tokens), PAPER.vocabulary.right(batch.tokens)
+    left, right = PAPER.whole.left(batch.tokens), PAPER.whole.right(batch.tokens)
     on_path = np.zeros(batch.tokens.shape, bool)
     np.put_along_axis(on_path, np.where(batch.paths < 0, batch.paths[:, :1], batch.paths), True, 1)
     of_path = np.zeros((len(batch), 16), bool)
@@ -75,11 +75,11 @@ def test_in_the_authors_data_no_token_off_the_path_has_or_points_at_a_letter_of_
 def test_letters_off_the_path_of_the_authors_data_are_drawn_with_replacement():
     """So pointers off the path may point at nothing, or at different tokens: the data are not proper."""
     batch = PAPER.sample(20_000, hops=4, seed=9)
-    left = PAPER.vocabulary.left(batch.tokens)
+    left = PAPER.whole.left(batch.tokens)
     neither_answers = 6 / 8
     assert (left[:, 0] == left[:, 1]).mean() == pytest.approx(neither_answers / 4, abs=0.02)
     place = np.arange(8, 16)
-    first, other = (found[:, 8:-1] for found in PAPER.vocabulary.matches(batch.tokens))
+    first, other = (found[:, 8:-1] for found in PAPER.whole.matches(batch.tokens))
     assert 0.03 < (first >= place).mean() < 0.08
     assert 0.35 < (other < place).mean() < 0.5
 
@@ -87,7 +87,7 @@ def test_letters_off_the_path_of_the_authors_data_are_drawn_with_replacement():
 def test_decoys_of_the_simple_generator_look_like_the_answer():
     """They are alone with their left letter, as the answer is, and every other target token is not pointed at."""
     batch = PAPER.chains(200, 5, seed=0)
-    left, right = PAPER.vocabulary.left(batch.tokens), PAPER.vocabulary.right(batch.tokens[:, 8:])
+    left, right = PAPER.whole.left(batch.tokens), PAPER.whole.right(batch.tokens[:, 8:])
     alone = (left[:, :8, None] == left[:, None]).sum(2) == 1
     pointed = (left[:, :8, None] == right[:, None]).any(2)
     assert (alone.sum(1) == 3).all()
@@ -103,7 +103,7 @@ def test_extra_tokens_of_the_decoy_generator_use_letters_at_which_nobody_points(
 
 def test_all_hop_classes_have_the_same_target_letters_and_links():
     batch = DECOY.sample(8000, seed=6)
-    left, right = DECOY.vocabulary.left(batch.tokens), DECOY.vocabulary.right(batch.tokens)
+    left, right = DECOY.whole.left(batch.tokens), DECOY.whole.right(batch.tokens)
     target = np.array([len(set(row)) for row in left[:, :8]])
     assert (target == 4).all()  # answer, two decoys, and the letter that nobody points at
     links = np.array([len(set(row[8:16]) - set(row[:8])) for row in left])
@@ -129,7 +129,7 @@ def test_the_last_hop_starts_anywhere_that_leaves_room_for_the_others():
 def test_some_free_pointers_of_the_decoy_generator_point_at_links():
     """About a third of all pointers of the context; only the path and the decoys' chains would give a fifth."""
     batch = DECOY.sample(8000, seed=6)
-    left, right = DECOY.vocabulary.left(batch.tokens), DECOY.vocabulary.right(batch.tokens)
+    left, right = DECOY.whole.left(batch.tokens), DECOY.whole.right(batch.tokens)
     links = [set(row[8:16]) - set(row[:8]) for row in left]
     share = np.mean([[letter in known for letter in row] for row, known in zip(right[:, 8:16], links, strict=True)])
     assert 0.29 < share < 0.35

@@ -16,16 +16,16 @@ def test_every_path_of_a_hop_class_is_equally_likely():
 
 
 def test_distractors_stay_in_range_unless_asked_otherwise():
-    values = TASK.vocabulary.value(TASK.sample(5000, seed=1).tokens)
+    values = TASK.whole.value(TASK.sample(5000, seed=1).tokens)
     assert (values <= np.arange(17)).all()
     anywhere = NumberTask(distractors="any")
-    values = anywhere.vocabulary.value(anywhere.sample(5000, seed=1).tokens)
+    values = anywhere.whole.value(anywhere.sample(5000, seed=1).tokens)
     assert 0.8 < (values > np.arange(17)).any(1).mean() < 0.95
 
 
 def test_only_the_first_hop_class_can_be_read_from_the_query():
     batch = TASK.sample(4000, seed=2)
-    value = TASK.vocabulary.value(batch.tokens[:, -1])
+    value = TASK.whole.value(batch.tokens[:, -1])
     assert ((value >= 9) == (batch.hops == 1)).all()
 
 
@@ -34,7 +34,7 @@ def test_the_answer_formula_of_the_appendix_is_wrong_and_the_corrected_one_right
     batch = TASK.sample(20_000, seed=3)
     last = np.take_along_axis(batch.paths, batch.hops[:, None] - 1, 1)[:, 0]
     k = last + 1 - 8
-    j = TASK.vocabulary.value(np.take_along_axis(batch.tokens, last[:, None], 1)[:, 0])
+    j = TASK.whole.value(np.take_along_axis(batch.tokens, last[:, None], 1)[:, 0])
     rows = np.arange(len(batch))
     assert (batch.tokens[rows, 8 + k - j - 1] == batch.answers).all()
     printed = 9 - j + 1

@@ -119,7 +119,7 @@ def test_lengths_leave_the_label_out_and_base_and_angle_have_names_of_their_own(
 
 def test_the_token_indexed_second_in_figure_3_holds_a_letter_only_after_the_first_layer():
     # The text: "6" finds "n" at layer 0, and "2" finds the token "6" at layer 1.
-    vocabulary = NumberTask().vocabulary
+    vocabulary = NumberTask().whole
     tokens = vocabulary.encode("a b n c d e f g 6 1 2")[None]
     six, two = 8, 10
     assert vocabulary.points(tokens)[0, [six, two]].all()

@@ -44,12 +44,13 @@ class Optimiser:
     def step(self, gradients: Sequence[Tensor], rate: float) -> None:
         """One step at the given learning rate; the gradients are used up."""
 
+        # torch offers one call for many small tensors under these names alone; its own optimisers use them
         def norms(part: range) -> Sequence[Tensor]:
-            return torch._foreach_norm([gradients[i] for i in part])  # one call for many small tensors
+            return torch._foreach_norm([gradients[i] for i in part])  # pyright: ignore[reportPrivateImportUsage]
 
         def move(number: int) -> None:
             mine = self._parts[number]
-            torch._foreach_mul_([gradients[i] for i in mine], shrink)
+            torch._foreach_mul_([gradients[i] for i in mine], shrink)  # pyright: ignore[reportPrivateImportUsage]
             for i in mine:
                 self._parameters[i].grad = gradients[i]
             for group in self._optimisers[number].param_groups:

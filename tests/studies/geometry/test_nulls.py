@@ -33,7 +33,7 @@ def one_plane_turns() -> Head:
     places = torch.arange(task.target, task.length)
     queries = torch.randn(60, 1, len(places), 8, generator=random, dtype=torch.float64)
     keys = torch.randn(60, 1, task.length, 8, generator=random, dtype=torch.float64)
-    angle = -torch.as_tensor(task.vocabulary.value(tokens[:, places.numpy()])) * frequencies[1]
+    angle = -torch.as_tensor(task.whole.value(tokens[:, places.numpy()])) * frequencies[1]
     queries[:, 0, :, 1], queries[:, 0, :, 5] = angle.cos(), angle.sin()
     keys[..., 1], keys[..., 5] = 1.0, 0.0
     visible = torch.arange(task.length) <= places[:, None]

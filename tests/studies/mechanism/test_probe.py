@@ -19,7 +19,7 @@ def test_pointers_are_found_in_the_layer_that_holds_them() -> None:
     task = LetterTask()
     batch = task.sample(400, hops=3, seed=0)
     rows = np.arange(len(batch))
-    addresses = [task.vocabulary.left(batch.tokens[rows, batch.paths[:, ahead]]) for ahead in (1, 2, 3)]
+    addresses = [task.whole.left(batch.tokens[rows, batch.paths[:, ahead]]) for ahead in (1, 2, 3)]
     depths = [np.eye(8)[addresses[min(depth, 2)]] for depth in range(4)]
     found = {(row.layer, row.ahead): row for row in pointers(np.stack(depths), batch, task.vocabulary)}
     assert (
