@@ -45,11 +45,12 @@ class Optimiser:
         """One step at the given learning rate; the gradients are used up."""
 
         def norms(part: range) -> Sequence[Tensor]:
-            return torch._foreach_norm([gradients[i] for i in part])  # one call for many small tensors
+            mine = [gradients[i] for i in part]
+            return torch._foreach_norm(mine)  # pyright: ignore[reportPrivateImportUsage] (one call for many)
 
         def move(number: int) -> None:
             mine = self._parts[number]
-            torch._foreach_mul_([gradients[i] for i in mine], shrink)
+            torch._foreach_mul_([gradients[i] for i in mine], shrink)  # pyright: ignore[reportPrivateImportUsage]
             for i in mine:
                 self._parameters[i].grad = gradients[i]
             for group in self._optimisers[number].param_groups:
