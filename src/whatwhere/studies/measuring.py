@@ -11,7 +11,7 @@ from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.tables import write_csv
 from whatwhere.studies.results import Results
-from whatwhere.studies.study import Figure, Progress, Study, no_progress, resolve
+from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
 
 if TYPE_CHECKING:
     from whatwhere.studies.subject import Opened
@@ -51,16 +51,16 @@ def measure(
         run(opened.item, settings, results, progress)
         return results
     manifest = results.manifest
-    decisive = settings.decisive() if hasattr(settings, "decisive") else settings
+    kept = decisive(settings)
     with hold(manifest.directory, study.name):
         if existing == "discard" and manifest.exists:
             manifest.clear()
-        manifest.begin(study.name, decisive, opened.inputs, overwrite=existing != "keep")
-        if manifest.is_current(study.name, decisive, opened.inputs):
+        manifest.begin(study.name, kept, opened.inputs, overwrite=existing != "keep")
+        if manifest.is_current(study.name, kept, opened.inputs):
             return results
         if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
             manifest.clear()
-            manifest.begin(study.name, decisive, opened.inputs)
+            manifest.begin(study.name, kept, opened.inputs)
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)

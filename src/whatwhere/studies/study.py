@@ -67,6 +67,11 @@ def resolve(reference: Any) -> Any:
     return getattr(import_module(module), name)
 
 
+def decisive(settings: Any) -> Any:
+    """What a manifest keeps of the settings of a study: see :attr:`Study.settings`."""
+    return settings.decisive() if hasattr(settings, "decisive") else settings
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure of a study; PDF, PNG and the CSV of what it draws appear together."""

@@ -22,7 +22,7 @@ from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import study_named
 from whatwhere.studies.results import Results
-from whatwhere.studies.study import resolve
+from whatwhere.studies.study import decisive, resolve
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Executor, Job, Observer, run_jobs
 from whatwhere.work.jobs import begun, run_study, train_run
@@ -140,7 +140,7 @@ def _is_complete(directory: Path, name: str, settings: Mapping[str, Any]) -> boo
     manifest, study = Manifest(directory), study_named(name)
     if not manifest.exists:
         return False
-    return manifest.is_current(name, study.with_settings(**settings), manifest.record.inputs)
+    return manifest.is_current(name, decisive(study.with_settings(**settings)), manifest.record.inputs)
 
 
 def do_item(
