@@ -35,6 +35,14 @@ def test_the_control_is_the_letter_task_on_leak_free_data_and_comes_with_preset_
     assert len(list(Plan("short", control=True).runs())) == 3
 
 
+def test_a_study_may_have_settings_of_its_own_for_the_short_reproduction(tmp_path: Path):
+    for preset, settings in (("short", study_named("dynamics").short), ("paper", {})):
+        jobs = {job.name: job for job in jobs_of(Plan(preset), tmp_path)}
+        assert jobs["dynamics-letter"].arguments["settings"] == settings
+        assert jobs["length-letter"].arguments["settings"] == {}
+    assert study_named("dynamics").short
+
+
 def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
     jobs = {job.name: job for job in jobs_of(Plan("smoke", from_zoo=True), tmp_path)}
     assert {"zoo-number", "zoo-letter"} <= jobs.keys()

@@ -144,6 +144,8 @@ class Study:
     """The specification of a sweep that comes with it: ``whatwhere sweep NAME`` runs it."""
     smoke: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make it end in seconds, for a try-out of the whole reproduction."""
+    short: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the short reproduction, where the defaults would take too long for it."""
     example: str = ""
     """A command line for the help."""
 

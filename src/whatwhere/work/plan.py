@@ -137,11 +137,11 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
 def _study_job(
     name: str, study: Study, about: dict[str, Any], settings: dict[str, Any] | None, plan: Plan, needs: tuple[str, ...]
 ) -> Job:
-    """One study as a job, with its defaults (small ones for the preset smoke) unless settings are given."""
+    """One study as a job, with what it says for the preset, else with its defaults, unless settings are given."""
     from whatwhere.work.executor import Job
 
-    usual = dict(study.smoke) if plan.preset == "smoke" else {}
-    arguments = {**about, "settings": usual if settings is None else settings}
+    usual = {"smoke": study.smoke, "short": study.short}.get(plan.baseline, {})
+    arguments = {**about, "settings": dict(usual) if settings is None else settings}
     return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", arguments, needs)
 
 
