@@ -24,6 +24,6 @@ DYNAMICS = Study(
     page_tables=("accuracy", "scores"),
     outcomes=".summary:outcomes",
     smoke={"inputs": 16, "readings": 2},
-    short={"checkpoints": 30, "readings": 8},
+    short={"checkpoints": 24, "readings": 4},
     example="whatwhere dynamics runs/number",
 )

@@ -22,5 +22,6 @@ HOPS = Study(
     page_tables=("accuracy", "layers", "confirmed"),
     outcomes=".summary:outcomes",
     smoke={"inputs": 16, "loops": 1},
+    short={"loops": 1},
     example="whatwhere hops number --loops 2 --compare letter",
 )
