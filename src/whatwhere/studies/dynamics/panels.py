@@ -26,7 +26,7 @@ def step_axis(axes: Axes, last: int) -> None:
     """Training steps on a square-root scale, as on the page: most happens in the first tenth of a long run."""
     axes.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))
     axes.set_xlim(0, max(last, 1))
-    axes.set_xticks(sorted({float(f"{last * part**2:.1g}") for part in (0, 0.2, 0.4, 0.6, 0.8, 1)}))
+    axes.set_xticks(sorted({float(f"{last * part**2:.1g}") for part in (0, 0.2, 0.4, 0.7, 1)}))
     axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
