@@ -169,7 +169,7 @@ class FusedBlock(torch.autograd.Function):
 
 
 def loaded() -> CDLL:
-    """The compiled code, where :func:`serves` said that there is some."""
+    """The compiled code; :func:`serves` is asked first."""
     library = kernels().library
     assert library is not None, "serves() is asked first"
     return library
