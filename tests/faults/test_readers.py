@@ -63,13 +63,13 @@ def documents_(run: Path) -> Reader:
 
 def settings_of_studies(_: Path) -> Reader:
     made = [
-        st.tuples(st.just(study), documents(plain(study.settings())))
+        st.tuples(st.just(study), documents(plain(study.settings_type()())))
         for study in (study_named(name) for name in STUDIES)
     ]
 
     def read(pair: tuple[Any, Any]) -> None:
         study, content = pair
-        made = parse(study.settings, content, "the settings")
+        made = parse(study.settings_type(), content, "the settings")
         study.with_settings(**{str(key): value for key, value in plain(made).items()})
 
     return Reader(st.one_of(made), read)
@@ -130,7 +130,8 @@ def results_of_tests(run: Path) -> Reader:
 def tables_of_studies(_: Path) -> Reader:
     from whatwhere.studies.chat.tables import Quoted
 
-    kinds = [Quoted, *(kind for name in STUDIES for kind in study_named(name).tables.values())]
+    every = [study_named(name) for name in STUDIES]
+    kinds = [Quoted, *(study.row_type(table) for study in every for table in study.tables)]
 
     def whole(kind: type) -> bytes:
         cells = {name: "1" if hint is not str else "a" for name, hint in columns(kind).items()}

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -19,7 +20,7 @@ from whatwhere.store.manifest import Manifest
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
-from whatwhere.studies.study import Figure, Study, no_progress
+from whatwhere.studies.study import Figure, Study, no_progress, resolve
 from whatwhere.studies.subject import TRAINED
 from whatwhere.work.plan import Plan, jobs_of
 from whatwhere.work.reporting import draw_places
@@ -144,6 +145,14 @@ def test_a_study_takes_what_it_does_not_name_from_the_files_of_its_folder():
         Study(name="bare", question="?", paper="", subject=TRAINED, settings=object, tables={})
 
 
+@pytest.mark.parametrize("name", studies.STUDIES)
+def test_everything_that_a_study_names_exists(name: str):
+    study = studies.study_named(name)
+    assert is_dataclass(study.settings_type()) and all(is_dataclass(study.row_type(table)) for table in study.tables)
+    code = (study.measure, study.summary, study.page_data, study.outcomes, study.passes, study.cost)
+    assert all(callable(resolve(part)) for part in (*code, *(figure.draw for figure in study.figures)) if part)
+
+
 def test_force_measures_anew_with_the_same_settings_and_says_what_it_replaces(parrot: Study):
     table, asked = Path("analysis-letter/parrot/shares.csv"), ["parrot", "letter", "--hops", "1"]
     CliRunner().invoke(app, asked, catch_exceptions=False)
@@ -167,7 +176,7 @@ def test_results_of_another_version_stay_and_the_command_says_so(parrot: Study, 
 
 
 def _share(parrot: Study, right: float) -> Any:
-    return parrot.tables["shares"](1, right)
+    return parrot.row_type("shares")(1, right)
 
 
 @pytest.mark.usefixtures("parrot")

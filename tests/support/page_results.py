@@ -46,7 +46,7 @@ def write_results(
 ) -> Results:
     """Results of a study, as measuring leaves them in ``DIR/NAME``."""
     study = study_named(name)
-    settings = study.settings()
+    settings = study.with_settings()
     results = Results(study, settings, name, directory / name)
     assert results.manifest
     results.manifest.begin(name, settings, inputs)

@@ -24,7 +24,7 @@ def command_of(study: Study) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         source, compare = given.get("source"), given.get("compare") or []
-        settings = study.with_settings(**record_of(study.settings, given))
+        settings = study.with_settings(**record_of(study.settings_type(), given))
         if not goes_ahead(study, settings, given):
             return
         results = {}
@@ -36,7 +36,7 @@ def command_of(study: Study) -> Callable[..., None]:
         if study.passes is not None and not all(map(resolve(study.passes), results.values())):
             raise typer.Exit(1)
 
-    options = options_of(study.settings, leave_out=[study.second])
+    options = options_of(study.settings_type(), leave_out=[study.second])
     parameters = [*_subject_parameters(study), *options, *_common_parameters(study)]
     help_text = (
         f"{study.question} ({study.paper})\n\n"
@@ -53,7 +53,7 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
         return []
     argument = typer.Argument(help=subject.help, metavar=subject.argument.upper())
     step = typer.Option(help="Which checkpoint of a run.", show_default="the last")
-    second = [argument_of(study.settings, study.second)] if study.second else []
+    second = [argument_of(study.settings_type(), study.second)] if study.second else []
     return [
         keyword("source", Annotated[str, argument], ... if study.source is None else study.source),
         *second,

@@ -57,7 +57,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         record = Manifest(directory).record
         if record.kind != study.name:
             raise WhatwhereError(f"{directory}: expected results of {study.name!r}, got those of {record.kind!r}.")
-        settings = parse(study.settings, record.settings, f"the settings of {directory}")
+        settings = parse(study.settings_type(), record.settings, f"the settings of {directory}")
         return cls(study, settings, name or str(directory), directory)
 
     @property
@@ -114,7 +114,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
             raise WhatwhereError(
                 f"study {self.study.name!r}: expected a table of {', '.join(self.study.tables)}, got {table!r}."
             )
-        return self.study.tables[table]
+        return self.study.row_type(table)
 
     def _command(self) -> str:
         return f"whatwhere {self.study.name} {self.name}".strip()

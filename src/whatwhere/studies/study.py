@@ -16,9 +16,10 @@ A study lives in a folder of its own::
       claims.py      the paper's statements that these tables decide
       part.js        its part of the page
 
-Code is named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when it is first called, so
-that ``whatwhere --help`` stays quick. A function may stand there as well. A study that names its ``folder`` takes what
-it does not name from the files above, and its references may begin with a dot: ``".summary:outcomes"``.
+Code and row types are named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when they are
+first needed, so that ``whatwhere --help`` stays quick. A function or a class may stand there as well. A study that
+names its ``folder`` takes what it does not name from the files above, and its references may begin with a dot:
+``".summary:outcomes"``.
 """
 
 from __future__ import annotations
@@ -110,15 +111,16 @@ class Study:
     """What it is asked of."""
     source: str | None = None
     """What the command takes if nothing is named; None if something must be."""
-    settings: type
-    """A frozen dataclass: the options of the command, part of the manifest. Help texts stand in ``Annotated``.
+    settings: type | str
+    """A frozen dataclass, or a reference to one: the options of the command, part of the manifest. Help texts stand in
+    ``Annotated``.
 
     If it has a method ``decisive()``, the manifest keeps just what that returns: results do not depend on the rest (how
     many requests at a time). If it has a method ``kept()`` that returns False, the command leaves nothing on disk
     without ``--out``: the answer of a calculator.
     """
-    tables: Mapping[str, type]
-    """A row type for each table."""
+    tables: Mapping[str, type | str]
+    """A row type for each table, or a reference to one."""
     folder: str = ""
     """The package of the study, for references that begin with a dot, and for ``measure``, ``summary``, ``claims`` and
     ``page`` where these are not given."""
@@ -169,14 +171,23 @@ class Study:
         usual = {"measure.py": ".measure:measure", "summary.py": ".summary:summary", "claims.py": ".claims:CLAIMS"}
         given = {Path(file).stem: reference for file, reference in usual.items() if file in files}
         given |= {"page": ":part.js"} if "part.js" in files else {}
-        for name in ("measure", "summary", "claims", "page", "page_data", "outcomes", "passes", "cost"):
+        for name in ("settings", "measure", "summary", "claims", "page", "page_data", "outcomes", "passes", "cost"):
             object.__setattr__(self, name, self._whole(getattr(self, name) or given.get(name)) or getattr(self, name))
         whole = tuple(replace(figure, draw=self._whole(figure.draw)) for figure in self.figures)
         object.__setattr__(self, "figures", whole)
+        object.__setattr__(self, "tables", {name: self._whole(kind) for name, kind in self.tables.items()})
 
     def _whole(self, reference: Any) -> Any:
         """A reference that begins with a dot or a colon, with the folder before it; others as they are."""
         return f"{self.folder}{reference}" if isinstance(reference, str) and reference[:1] in (".", ":") else reference
+
+    def settings_type(self) -> type:
+        """The dataclass of its settings."""
+        return resolve(self.settings)
+
+    def row_type(self, table: str) -> type:
+        """The dataclass of a table's rows."""
+        return resolve(self.tables[table])
 
     def all_claims(self) -> tuple[Claim, ...]:
         """The claims that its tables decide."""
@@ -188,7 +199,7 @@ class Study:
         Raises:
             WhatwhereError: there is no such setting, or a value is impossible.
         """
-        known = [field.name for field in fields(self.settings)]
+        known = [field.name for field in fields(self.settings_type())]
         unknown = sorted(set(chosen) - set(known))
         if unknown:
             raise WhatwhereError(
@@ -197,7 +208,7 @@ class Study:
         for name, value in chosen.items():
             if any(isinstance(one, float) and not math.isfinite(one) for one in (value, *_parts(value))):
                 raise WhatwhereError(f"study {self.name!r}: expected a finite number for {name}, got {value!r:.80}.")
-        made = parse(self.settings, plain(chosen), f"the settings of {self.name}")
+        made = parse(self.settings_type(), plain(chosen), f"the settings of {self.name}")
         seed = getattr(made, "seed", 0)
         if not 0 <= seed <= LARGEST_SEED:
             raise WhatwhereError(f"study {self.name!r}: expected a seed from 0 to {LARGEST_SEED:,}, got {seed:,}.")

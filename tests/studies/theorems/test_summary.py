@@ -24,8 +24,8 @@ def test_checks_and_tables_are_told(whole: Results) -> None:
 @pytest.mark.slow
 def test_a_check_that_fails_is_seen(whole: Results) -> None:
     failing = Results(THEOREMS, whole.settings, "theory")
-    for name, kind in THEOREMS.tables.items():
-        failing.write(name, whole.rows(name, kind))
+    for name in THEOREMS.tables:
+        failing.write(name, whole.rows(name, THEOREMS.row_type(name)))
     first, *rest = whole.rows("checks", CheckRow)
     failing.write("checks", [replace(first, errors=3, passed=False), *rest])
     assert "21 of 22 checks passed" in failing.summary

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from whatwhere.studies.atlas import tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import SHIPPED, SWEEP
 
@@ -13,20 +12,20 @@ ATLAS = Study(
     name="atlas",
     question="What do the paper's findings depend on: data, rate, dropout, heads, layers, training length, or seed?",
     paper="all of Section 3, which shows one run per task",
-    subject=replace(SWEEP, shipped=tables.SHIPPED_AT),
+    subject=replace(SWEEP, shipped=Path(__file__).with_name(SHIPPED)),
     source=SHIPPED,
     sweep=Path(__file__).with_name("conditions.toml"),
     folder=__name__,
-    settings=tables.AtlasSettings,
+    settings=".tables:AtlasSettings",
     tables={
-        "items": tables.Item,
-        "missing": tables.Missing,
-        "outcomes": tables.Outcome,
-        "verdicts": tables.ItemVerdict,
-        "curves": tables.Point,
-        "effects": tables.Effect,
-        "map": tables.Cell,
-        "answers": tables.Answer,
+        "items": ".tables:Item",
+        "missing": ".tables:Missing",
+        "outcomes": ".tables:Outcome",
+        "verdicts": ".tables:ItemVerdict",
+        "curves": ".tables:Point",
+        "effects": ".tables:Effect",
+        "map": ".tables:Cell",
+        "answers": ".tables:Answer",
     },
     figures=(
         Figure("atlas-map", ".figures:draw_map", ("map",)),

@@ -7,14 +7,11 @@ other tables follow from them: seeds are their unit, and items that did not lear
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 
-SHIPPED_AT = Path(__file__).with_name("shipped")
-"""Tables that come with the package: no training is needed to read them."""
 OUTCOMES = {
     "learned": "learned its task (every class at 0.9)",
     "test_accuracy": "accuracy on the test split",

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.cache.tables import (
-    About,
-    CacheSettings,
-    Comparison,
-    HeadScore,
-    Need,
-    Policy,
-    PromptAnswer,
-    WindowLoss,
-)
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
@@ -21,15 +11,15 @@ CACHE = Study(
     paper="beyond the paper; the scores are those of Section 2.2",
     subject=LANGUAGE_MODEL,
     folder=__name__,
-    settings=CacheSettings,
+    settings=".tables:CacheSettings",
     tables={
-        "about": About,
-        "heads": HeadScore,
-        "needs": Need,
-        "losses": WindowLoss,
-        "answers": PromptAnswer,
-        "policies": Policy,
-        "comparisons": Comparison,
+        "about": ".tables:About",
+        "heads": ".tables:HeadScore",
+        "needs": ".tables:Need",
+        "losses": ".tables:WindowLoss",
+        "answers": ".tables:PromptAnswer",
+        "policies": ".tables:Policy",
+        "comparisons": ".tables:Comparison",
     },
     figures=(
         Figure("cache-loss", ".figures:draw_losses", ("policies",)),

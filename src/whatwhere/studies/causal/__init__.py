@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.causal.tables import Ability, CausalSettings, Effect, Member, Run
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
@@ -12,8 +11,13 @@ CAUSAL = Study(
     paper="beyond the paper; labels of Section 2.2",
     subject=LANGUAGE_MODEL,
     folder=__name__,
-    settings=CausalSettings,
-    tables={"sets": Member, "abilities": Ability, "runs": Run, "effects": Effect},
+    settings=".tables:CausalSettings",
+    tables={
+        "sets": ".tables:Member",
+        "abilities": ".tables:Ability",
+        "runs": ".tables:Run",
+        "effects": ".tables:Effect",
+    },
     figures=(Figure("causal", ".figures:draw_effects", ("effects",)),),
     example="whatwhere causal HuggingFaceTB/SmolLM2-135M --text notes.txt",
 )

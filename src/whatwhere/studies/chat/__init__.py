@@ -1,7 +1,6 @@
 """How well do chat models answer the paper's one-hop questions, and how far (Section 3.7, Figure 5C and D)?"""
 
 from whatwhere.studies.chat.providers import CHAT_MODEL
-from whatwhere.studies.chat.tables import Cell, ChatSettings, Profile, Quoted, Sample, Screening
 from whatwhere.studies.study import Figure, Study
 
 CHAT = Study(
@@ -10,8 +9,14 @@ CHAT = Study(
     paper='Section 3.7, Figure 5C and D, Appendix "Generalization on LLMs"',
     subject=CHAT_MODEL,
     folder=__name__,
-    settings=ChatSettings,
-    tables={"cells": Cell, "quoted": Quoted, "profile": Profile, "screening": Screening, "samples": Sample},
+    settings=".tables:ChatSettings",
+    tables={
+        "cells": ".tables:Cell",
+        "quoted": ".tables:Quoted",
+        "profile": ".tables:Profile",
+        "screening": ".tables:Screening",
+        "samples": ".tables:Sample",
+    },
     figures=(
         Figure("figure-5cd-chat", ".figures:draw_accuracy", ("cells", "quoted")),
         Figure("chat-profile", ".figures:draw_profile", ("profile",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Lag, PureHead, Score
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import RUN
 
@@ -12,8 +11,14 @@ DYNAMICS = Study(
     paper="Sections 3.1 and 3.3, Figure 2, Appendix (learning dynamics in all layers)",
     subject=RUN,
     folder=__name__,
-    settings=DynamicsSettings,
-    tables={"accuracy": Accuracy, "scores": Score, "readings": Score, "purity": PureHead, "lags": Lag},
+    settings=".tables:DynamicsSettings",
+    tables={
+        "accuracy": ".tables:Accuracy",
+        "scores": ".tables:Score",
+        "readings": ".tables:Score",
+        "purity": ".tables:PureHead",
+        "lags": ".tables:Lag",
+    },
     figures=(
         Figure("figure-2-dynamics", ".figures:draw_figure_2", ("accuracy", "scores", "purity"), shows="models"),
         Figure("all-layers", ".figures:draw_all_layers", ("accuracy", "scores"), shows="models"),

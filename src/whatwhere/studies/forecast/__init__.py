@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from whatwhere.studies.forecast.tables import (
-    Calibration,
-    ForecastSettings,
-    LengthAccuracy,
-    MeasuredBreak,
-    PredictedBreak,
-    Seal,
-    Variant,
-)
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -22,10 +13,11 @@ FORECAST = Study(
     paper="Sections 3.5 and 3.6; a direction of Section 4",
     subject=replace(TRAINED, part=None),  # minutes for each model: no part of a reproduction
     folder=__name__,
-    settings=ForecastSettings,
+    settings=".tables:ForecastSettings",
     tables={
-        "variants": Variant, "forecasts": PredictedBreak, "seal": Seal, "accuracy": LengthAccuracy,
-        "breaks": MeasuredBreak, "calibration": Calibration,
+        "variants": ".tables:Variant", "forecasts": ".tables:PredictedBreak", "seal": ".tables:Seal",
+        "accuracy": ".tables:LengthAccuracy", "breaks": ".tables:MeasuredBreak",
+        "calibration": ".tables:Calibration",
     },
     figures=(
         Figure("forecast-calibration", ".figures:draw_calibration", ("variants", "forecasts", "breaks")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.geometry import tables
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -12,11 +11,11 @@ GEOMETRY = Study(
     paper="Sections 3.4 and 3.5, Figure 4, table and figure of frequencies",
     subject=TRAINED,
     folder=__name__,
-    settings=tables.GeometrySettings,
+    settings=".tables:GeometrySettings",
     tables={
-        "weights": tables.PlaneWeight, "ids": tables.FrequencyId, "keys": tables.KeyAlignment,
-        "queries": tables.QueryTurn, "matching": tables.LetterMatching, "vectors": tables.PlaneVector,
-        "nulls": tables.NullComparison, "gating": tables.GatedAccuracy,
+        "weights": ".tables:PlaneWeight", "ids": ".tables:FrequencyId", "keys": ".tables:KeyAlignment",
+        "queries": ".tables:QueryTurn", "matching": ".tables:LetterMatching", "vectors": ".tables:PlaneVector",
+        "nulls": ".tables:NullComparison", "gating": ".tables:GatedAccuracy",
     },
     figures=(
         Figure("frequency-use", ".figures:draw_frequencies", ("weights", "ids")),

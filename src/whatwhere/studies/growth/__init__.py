@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from whatwhere.studies.dynamics.tables import Score
-from whatwhere.studies.growth.tables import Detector, GrowthSettings, Loss, Onset
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
 
@@ -15,8 +13,13 @@ GROWTH = Study(
     paper="Section 4, future work on larger models",
     subject=replace(NOTHING, part=None),
     folder=__name__,
-    settings=GrowthSettings,
-    tables={"scores": Score, "detectors": Detector, "losses": Loss, "onsets": Onset},
+    settings=".tables:GrowthSettings",
+    tables={
+        "scores": "whatwhere.studies.dynamics.tables:Score",
+        "detectors": ".tables:Detector",
+        "losses": ".tables:Loss",
+        "onsets": ".tables:Onset",
+    },
     figures=(
         Figure("growth", ".figures:draw_growth", ("losses", "detectors", "onsets")),
         Figure("growth-heads", "whatwhere.studies.watched.figures:draw_heads", ("scores",)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.hops.tables import Confirmed, HopsSettings, LoopedAccuracy
-from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -13,8 +11,12 @@ HOPS = Study(
     paper="Section 3.2 beyond 4 hops; a direction of Section 4",
     subject=TRAINED,
     folder=__name__,
-    settings=HopsSettings,
-    tables={"accuracy": LoopedAccuracy, "layers": LayersUsed, "confirmed": Confirmed},
+    settings=".tables:HopsSettings",
+    tables={
+        "accuracy": ".tables:LoopedAccuracy",
+        "layers": "whatwhere.studies.mechanism.tables:LayersUsed",
+        "confirmed": ".tables:Confirmed",
+    },
     figures=(
         Figure("hops-accuracy", ".figures:draw_hops", ("accuracy", "layers")),
         Figure("hops-models", ".figures:draw_models", ("accuracy",), shows="models"),

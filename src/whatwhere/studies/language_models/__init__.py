@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.language_models.tables import (
-    About,
-    HeadRow,
-    HeadsSettings,
-    Look,
-    PlaneWeight,
-    TemperatureScore,
-    Token,
-    WindowScore,
-)
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import ROTARY
 
@@ -21,15 +11,15 @@ HEADS = Study(
     paper="Section 2.2; language models are beyond the paper",
     subject=ROTARY,
     folder=__name__,
-    settings=HeadsSettings,
+    settings=".tables:HeadsSettings",
     tables={
-        "about": About,
-        "heads": HeadRow,
-        "spectrum": PlaneWeight,
-        "windows": WindowScore,
-        "temperatures": TemperatureScore,
-        "tokens": Token,
-        "attention": Look,
+        "about": ".tables:About",
+        "heads": ".tables:HeadRow",
+        "spectrum": ".tables:PlaneWeight",
+        "windows": ".tables:WindowScore",
+        "temperatures": ".tables:TemperatureScore",
+        "tokens": ".tables:Token",
+        "attention": ".tables:Look",
     },
     figures=(
         Figure("head-map", ".figures:draw_map", ("heads",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.length.tables import Accuracy, Break, Chain, Hop, LengthSettings
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -12,8 +11,8 @@ LENGTH = Study(
     paper="Section 3.6, Figure 5B",
     subject=TRAINED,
     folder=__name__,
-    settings=LengthSettings,
-    tables={"accuracy": Accuracy, "hops": Hop, "chain": Chain, "breaks": Break},
+    settings=".tables:LengthSettings",
+    tables={"accuracy": ".tables:Accuracy", "hops": ".tables:Hop", "chain": ".tables:Chain", "breaks": ".tables:Break"},
     figures=(
         Figure("length-accuracy", ".figures:draw_accuracy", ("accuracy", "chain")),
         Figure("length-margins", ".figures:draw_margins", ("hops", "breaks")),

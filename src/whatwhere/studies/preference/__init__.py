@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from whatwhere.studies.preference.tables import Accuracy, Answer, HeadScore, PreferenceSettings
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import TRAINED
 
@@ -15,8 +14,8 @@ PREFERENCE = Study(
     paper="beyond the paper; Section 4 names training that prefers symbolic solutions",
     subject=replace(TRAINED, part=None, help="A run on the task both, or one of its checkpoints."),
     folder=__name__,
-    settings=PreferenceSettings,
-    tables={"accuracy": Accuracy, "answers": Answer, "heads": HeadScore},
+    settings=".tables:PreferenceSettings",
+    tables={"accuracy": ".tables:Accuracy", "answers": ".tables:Answer", "heads": ".tables:HeadScore"},
     figures=(
         Figure("preference", ".figures:draw_preference", ("accuracy", "answers", "heads")),
         Figure("preference-arms", ".figures:draw_arms", ("accuracy", "answers"), shows="models"),

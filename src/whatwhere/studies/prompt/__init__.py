@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.prompt.tables import About, Answer, Forecast, KeyHead, LengthRow, PromptSettings, Without
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
@@ -12,14 +11,14 @@ PROMPT = Study(
     paper="beyond the paper; Section 3.6 asks it of its own models",
     subject=LANGUAGE_MODEL,
     folder=__name__,
-    settings=PromptSettings,
+    settings=".tables:PromptSettings",
     tables={
-        "heads": KeyHead,
-        "without": Without,
-        "answers": Answer,
-        "lengths": LengthRow,
-        "forecasts": Forecast,
-        "about": About,
+        "heads": ".tables:KeyHead",
+        "without": ".tables:Without",
+        "answers": ".tables:Answer",
+        "lengths": ".tables:LengthRow",
+        "forecasts": ".tables:Forecast",
+        "about": ".tables:About",
     },
     figures=(Figure("prompt-forecast", ".figures:draw_forecast", ("lengths", "forecasts")),),
     smoke={"prompts": 2, "checked": 1},

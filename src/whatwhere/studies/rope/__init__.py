@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whatwhere.studies.rope.tables import About, Difference, LayerRope, PlaneRope, RopeSettings
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import LANGUAGE_MODEL
 
@@ -12,9 +11,14 @@ ROPE = Study(
     paper="beyond the paper; the rotation is that of its preliminaries",
     subject=LANGUAGE_MODEL,
     folder=__name__,
-    settings=RopeSettings,
+    settings=".tables:RopeSettings",
     second="other",
-    tables={"about": About, "layers": LayerRope, "planes": PlaneRope, "differences": Difference},
+    tables={
+        "about": ".tables:About",
+        "layers": ".tables:LayerRope",
+        "planes": ".tables:PlaneRope",
+        "differences": ".tables:Difference",
+    },
     figures=(Figure("rope-frequencies", ".figures:draw_frequencies", ("planes",)),),
     passes=".summary:passes",
     example="whatwhere rope models/mine models/mine.gguf",

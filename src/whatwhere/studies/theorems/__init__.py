@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
-from whatwhere.studies.theorems.tables import (
-    CheckRow,
-    Discrepancy,
-    LayerMargin,
-    Margin,
-    PlaneVector,
-    ReachRow,
-    Temperature,
-    TheoremsSettings,
-)
 
 THEOREMS = Study(
     name="theorems",
@@ -21,15 +11,15 @@ THEOREMS = Study(
     paper="Sections 3.2, 3.4 and 3.5; Theorems 1 and 2; Figures 4A and 5A",
     subject=NOTHING,
     folder=__name__,
-    settings=TheoremsSettings,
+    settings=".tables:TheoremsSettings",
     tables={
-        "checks": CheckRow,
-        "discrepancy": Discrepancy,
-        "layers": LayerMargin,
-        "temperatures": Temperature,
-        "reach": ReachRow,
-        "margins": Margin,
-        "vectors": PlaneVector,
+        "checks": ".tables:CheckRow",
+        "discrepancy": ".tables:Discrepancy",
+        "layers": ".tables:LayerMargin",
+        "temperatures": ".tables:Temperature",
+        "reach": ".tables:ReachRow",
+        "margins": ".tables:Margin",
+        "vectors": ".tables:PlaneVector",
     },
     figures=(
         Figure("figure-5a-discrepancy", ".figures:draw_discrepancy", ("discrepancy",)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
-from whatwhere.studies.validity.tables import KnownScore, NullLabel, PermutationScore, ValiditySettings
 
 VALIDITY = Study(
     name="validity",
@@ -12,8 +11,8 @@ VALIDITY = Study(
     paper='Appendix "Positional and symbolic scores"',
     subject=NOTHING,
     folder=__name__,
-    settings=ValiditySettings,
-    tables={"scores": KnownScore, "labels": NullLabel, "permutations": PermutationScore},
+    settings=".tables:ValiditySettings",
+    tables={"scores": ".tables:KnownScore", "labels": ".tables:NullLabel", "permutations": ".tables:PermutationScore"},
     figures=(
         Figure("validity-scores", ".figures:draw_scores", ("scores",)),
         Figure("validity-nulls", ".figures:draw_nulls", ("permutations", "labels")),

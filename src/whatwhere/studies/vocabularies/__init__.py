@@ -7,9 +7,6 @@ from pathlib import Path
 
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import SWEEP
-from whatwhere.studies.vocabularies import tables
-
-_HERE = "whatwhere.studies.vocabularies"
 
 VOCABULARIES = Study(
     name="vocabularies",
@@ -17,20 +14,17 @@ VOCABULARIES = Study(
     paper="Section 4 names larger and compositional vocabularies, which separate the three",
     subject=replace(SWEEP, help="A directory that `whatwhere sweep vocabularies` made."),
     sweep=Path(__file__).with_name("vocabularies.toml"),
-    settings=tables.VocabulariesSettings,
+    folder=__name__,
+    settings=".tables:VocabulariesSettings",
     tables={
-        "runs": tables.SizedRun,
-        "missing": tables.Missing,
-        "outcomes": tables.Outcome,
-        "effects": tables.Effect,
-        "costs": tables.Cost,
+        "runs": ".tables:SizedRun",
+        "missing": ".tables:Missing",
+        "outcomes": ".tables:Outcome",
+        "effects": ".tables:Effect",
+        "costs": ".tables:Cost",
     },
-    measure=f"{_HERE}.measure:measure",
-    summary=f"{_HERE}.summary:summary",
-    figures=(Figure("vocabularies", f"{_HERE}.figures:draw_costs", ("costs", "runs")),),
-    claims=f"{_HERE}.claims:CLAIMS",
-    page=f"{_HERE}:part.js",
+    figures=(Figure("vocabularies", ".figures:draw_costs", ("costs", "runs")),),
     page_tables=("runs", "costs"),
-    page_data=f"{_HERE}.summary:page_data",
+    page_data=".summary:page_data",
     example="whatwhere vocabularies sweeps/vocabularies",
 )

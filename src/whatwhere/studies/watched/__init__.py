@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.dynamics.tables import Score
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
-from whatwhere.studies.watched.tables import Loss, WatchSettings
 
 
 def _measured_elsewhere(*_: Any) -> None:
@@ -25,8 +23,8 @@ WATCHED = Study(
     paper="Section 3.3, Figure 2",
     subject=NOTHING,
     folder=__name__,
-    settings=WatchSettings,
-    tables={"scores": Score, "metrics": Loss},
+    settings=".tables:WatchSettings",
+    tables={"scores": "whatwhere.studies.dynamics.tables:Score", "metrics": ".tables:Loss"},
     measure=_measured_elsewhere,
     figures=(
         Figure("watched-heads", ".figures:draw_heads", ("scores",)),
