@@ -15,9 +15,8 @@ import pandas as pd
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_bytes, write_bytes
 from whatwhere.store.tables import read_csv, write_csv
-from whatwhere.studies.atlas import ATLAS
+from whatwhere.studies.atlas import ATLAS, SHIPPED_AT
 from whatwhere.studies.atlas.measure import SHIPPED
-from whatwhere.studies.atlas.tables import SHIPPED_AT
 from whatwhere.studies.results import Results
 
 MOST_BYTES = 1_000_000

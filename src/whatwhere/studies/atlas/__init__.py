@@ -8,11 +8,13 @@ from pathlib import Path
 from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import SHIPPED, SWEEP
 
+SHIPPED_AT = Path(__file__).with_name(SHIPPED)
+"""Tables that come with the package: no training is needed to read them."""
 ATLAS = Study(
     name="atlas",
     question="What do the paper's findings depend on: data, rate, dropout, heads, layers, training length, or seed?",
     paper="all of Section 3, which shows one run per task",
-    subject=replace(SWEEP, shipped=Path(__file__).with_name(SHIPPED)),
+    subject=replace(SWEEP, shipped=SHIPPED_AT),
     source=SHIPPED,
     sweep=Path(__file__).with_name("conditions.toml"),
     folder=__name__,
