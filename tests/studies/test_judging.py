@@ -123,7 +123,12 @@ def test_the_control_shows_what_depends_on_the_data(kind: Kind, model: str, on_c
 
     (one,) = judge([control_world(on_control)], [claim(measure, kind=kind)])
     assert (one.verdict, one.depends_on) == (verdict, ("data",) if verdict == "depends" else ())
-    assert ("On leak-free letter data" in one.why) == ((kind, model) == ("trained", "letter"))
+    asked = (kind, model) == ("trained", "letter")
+    assert ("On leak-free letter data" in one.why) == asked
+    assert one.control == (("fails" if on_control < 0.5 else "holds", on_control) if asked else None)
+    assert (one.to_row()["control"], one.to_dict()["control"]) == (
+        (one.control[0], {"verdict": one.control[0], "value": on_control}) if one.control else ("", None)
+    )
 
 
 def test_an_ill_posed_statement_has_no_verdict_and_says_what_it_lacks():

@@ -162,6 +162,8 @@ class Judged:
     """The value with each seed on which it could be measured."""
     depends_on: tuple[str, ...] = ()
     """What the verdict depends on: seed, tau, data."""
+    control: tuple[Verdict, float] | None = None
+    """Verdict and value of a statement about trained models with the letter model on leak-free data."""
     missing: bool = False
     """Whether it was not tested for want of results."""
 
@@ -173,17 +175,20 @@ class Judged:
             "value": _finite(self.value),
             "interval": None if self.interval is None else [_finite(end) for end in self.interval],
             "seeds": [_finite(value) for value in self.seeds],
+            "control": self.control and {"verdict": self.control[0], "value": _finite(self.control[1])},
         }
         return plain(words | found | numbers)
 
     def to_row(self) -> dict[str, Any]:
         """A line of ``claims.csv``."""
         low, high = self.interval or (math.nan, math.nan)
+        on_control, control_value = self.control or ("", math.nan)
         claim = self.claim
         return {
             "id": claim.id, "kind": claim.kind, "title": claim.title, "verdict": self.verdict, "value": self.value,
             "low": low, "high": high, "inputs": self.inputs,
             "seeds": " ".join(f"{value:.6g}" for value in self.seeds), "depends_on": " ".join(self.depends_on),
+            "control": on_control, "control_value": control_value,
             "threshold": claim.threshold, "paper_value": claim.paper_value, "paper": claim.paper, "why": self.why,
             "fixed": claim.fixed, "checksum": claim.checksum,
         }  # fmt: skip

@@ -66,7 +66,8 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         verdict = "depends"
     elif verdict == "open":
         told.append(f"The interval reaches across {claim.threshold.split()[-1]}.")
-    return Judged(claim, verdict, " ".join(told), main.value, main.interval, main.inputs, values, tuple(depends))
+    found = (main.value, main.interval, main.inputs, values, tuple(depends), control)
+    return Judged(claim, verdict, " ".join(told), *found)
 
 
 def _other_conditions(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> list[str]:
