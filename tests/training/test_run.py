@@ -7,10 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.machine.device import Precision
 from whatwhere.model.checkpoint import weights_of
+from whatwhere.model.gptj import GPTJ
 from whatwhere.store.tensors import save_tensors
+from whatwhere.tasks.batch import Batch
 from whatwhere.training import run as runs
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
@@ -95,6 +99,21 @@ def test_the_test_split_is_measured_once_and_kept(run: Run, monkeypatch: pytest.
     again = measure_on_test_split(run)
     assert [row.accuracy for row in again] == pytest.approx([row.accuracy for row in result])
     assert [row.sequences for row in again] == [row.sequences for row in result]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_test_split_is_measured_in_the_precision_of_the_training(
+    tmp_path: Path, config: TrainingConfig, precision: Precision, monkeypatch: pytest.MonkeyPatch
+):
+    def accuracies(model: GPTJ, _: Batch, most: int) -> list[float]:
+        assert {block.product for block in model.layers()} == {getattr(torch, precision)}
+        return [1.0] * most
+
+    run = Run(tmp_path / "run")
+    run.create(replace(config, precision=precision))
+    train(run)
+    monkeypatch.setattr("whatwhere.training.evaluate.accuracy_by_hop", accuracies)
+    assert len(measure_on_test_split(run)) == run.task.max_hops
 
 
 def test_the_environment_names_versions_and_revision():

@@ -71,7 +71,7 @@ class Block(nn.Module):
         self.attention_rate, self.output_rate = config.attention_dropout, config.dropout
         self.approximate = "tanh" if config.activation == "gelu_tanh" else "none"  # GELU in torch's words
         self.product = torch.float32
-        """Precision of the large products while training on a CPU."""
+        """Precision of the large products on a CPU."""
         self.norm = nn.LayerNorm(d, eps=NORM_EPSILON)
         self.w_in = nn.Parameter(torch.empty(3 * d + inner, d))
         self.b_mlp = nn.Parameter(torch.zeros(inner))
@@ -108,7 +108,7 @@ class Block(nn.Module):
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
         if serves(x) and (edit is None or not torch.is_grad_enabled()):
-            if multiplies(self):
+            if edit is None and multiplies(self):
                 return through([self], x, [(query_turn, key_turn)], dropout, kept)
             return alone(self, x, (query_turn, key_turn), dropout, kept, edit)
 
@@ -200,7 +200,7 @@ class GPTJ(nn.Module):
                 nn.init.normal_(parameter, std=config.init_std, generator=generator)
 
     def multiply_in(self, product: torch.dtype) -> None:
-        """Sets the precision of the large matrix products while training on a CPU; all else stays in float32."""
+        """Sets the precision of the large matrix products on a CPU, float32 or bfloat16; all else is float32."""
         for block in self.layers():
             block.product = product
 

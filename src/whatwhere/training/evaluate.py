@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks.batch import Batch
@@ -22,12 +23,17 @@ def mean_accuracy(by_hop: list[float]) -> float:
 
 
 def measure_on_test_split(run: Run) -> list[TestAccuracy]:
-    """Accuracy of a run's last model on its full test split, kept as ``RUN/test.csv`` (read from there if current)."""
+    """Accuracy of a run's last model on its full test split, kept as ``RUN/test.csv`` (read from there if current).
+
+    Large products have the precision of the training.
+    """
     if known := run.test():
         return known
     config, step = run.config, run.steps()[-1]
     test = config.task.split("test", config.dataset_size, config.seed)
-    by_hop = accuracy_by_hop(run.load(step), test, config.task.max_hops)
+    model = run.load(step)
+    model.multiply_in(getattr(torch, config.precision))
+    by_hop = accuracy_by_hop(model, test, config.task.max_hops)
     rows = [
         TestAccuracy(step, hop, accuracy, int((test.hops == hop).sum())) for hop, accuracy in enumerate(by_hop, start=1)
     ]

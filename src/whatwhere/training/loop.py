@@ -111,12 +111,11 @@ class _Training:
         keep_memory()
         self.model = GPTJ(config.model, seed=config.seed).to(config.device)
         self.model.task = config.task
-        product = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
-        self.model.multiply_in(product)
+        self.model.multiply_in(getattr(torch, config.precision))
         compiled = config.device == "cpu" and kernels().library is not None
         if config.device == "cpu" and not compiled:
             warn(f"Training goes on without compiled kernels, at about half the speed: {kernels().missing}")
-        self.autocast = product == torch.bfloat16 and not compiled and config.device != "mps"
+        self.autocast = config.precision == "bfloat16" and not compiled and config.device != "mps"
         self.optimiser = Optimiser(self.model, config)
         layers = config.penalty_layers or tuple(range(config.model.layers))
         self.penalty = Penalty(config.penalty, layers, config.task.target) if config.penalty else None

@@ -1,4 +1,5 @@
 import math
+import weakref
 
 import pytest
 import torch
@@ -80,6 +81,21 @@ def test_all_layers_in_one_call_are_the_same_as_one_by_one_to_the_last_bit():
     assert all(map(torch.equal, gradients(model, tokens()), gradients(model, tokens(), at_once=False)))
 
 
+def test_a_pass_without_a_gradient_gives_the_same_bits_and_keeps_two_rooms():
+    model, ids = model_of(nope_from=2), tokens(5, 40)
+    with_gradient = model.at_end(ids)
+    layers._FREE.clear()
+    with torch.no_grad():
+        assert torch.equal(model.at_end(ids), with_gradient)
+    assert len(layers._FREE) == 2
+
+
+def test_a_pass_that_is_let_go_leaves_no_memory_behind():
+    model = model_of()
+    gone = weakref.ref(model.at_end(tokens()))
+    assert gone() is None
+
+
 def test_memory_of_earlier_steps_leaves_no_trace():
     model = model_of(dropout=0.2, attention_dropout=0.2)
     first = gradients(model, tokens())
@@ -121,6 +137,4 @@ def test_a_batch_without_sequences_has_a_gradient_of_nothing():
 def test_widths_that_do_not_fill_a_panel_are_left_to_torch():
     first = [next(model_of(**widths).layers()) for widths in ({}, {"d_mlp": 100}, {"d_model": 32})]
     assert [layers.multiplies(block) for block in first] == [True, False, False]
-    with torch.no_grad():
-        assert not layers.multiplies(first[0])
     assert all(gradient.isfinite().all() for gradient in gradients(model_of(d_model=32), tokens()))

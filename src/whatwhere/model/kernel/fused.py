@@ -56,9 +56,8 @@ def alone(
     ``edit`` changes what the heads attended to, where no gradient is asked for.
     """
     learns = torch.is_grad_enabled()
-    product = block.product if learns else torch.float32
     masks = drawn(block, x, dropout, kept)
-    arguments = (*turns, *masks, constants(block, kept), learns, product, edit)
+    arguments = (*turns, *masks, constants(block, kept), learns, block.product, edit)
     out = FusedBlock.apply(x, *parameters(block), *arguments)
     assert isinstance(out, Tensor)
     return out

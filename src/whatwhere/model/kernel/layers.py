@@ -1,4 +1,4 @@
-"""Blocks with their gradient, products included, in one call of compiled code (``layer.c``): training in bfloat16.
+"""Blocks with their gradient, products included, in one call of compiled code (``layer.c``): products in bfloat16.
 
 The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products with torch. Here a few sequences at a
 time go through a whole block, so what lies between two products never leaves the cache, and the products themselves
@@ -37,7 +37,7 @@ def multiplies(block: Block) -> bool:
     """Whether compiled code makes the products of a block itself, where it serves at all."""
     panel, (d_model, *_, d_mlp) = loaded().own_products(), block.sizes
     fits = panel > 0 and d_model % panel == 0 and d_mlp % panel == 0
-    return fits and block.product == torch.bfloat16 and torch.is_grad_enabled()
+    return fits and block.product == torch.bfloat16
 
 
 def through(
@@ -52,9 +52,14 @@ def through(
     for i, (block, (query_turn, key_turn)) in enumerate(zip(blocks, turns, strict=True)):
         masks = drawn(block, x, dropout, kept if i == len(blocks) - 1 else x.shape[1])
         given.append(Given(query_turn.contiguous(), key_turn.contiguous(), *masks))
-    of_blocks = (parameter for block in blocks for parameter in parameters(block))
-    out = FusedLayers.apply(x, given, constants(blocks[0], kept), *of_blocks)
-    assert isinstance(out, Tensor)
+    of_blocks = [parameter for block in blocks for parameter in parameters(block)]
+    if torch.is_grad_enabled():
+        out = FusedLayers.apply(x, given, constants(blocks[0], kept), *of_blocks)
+        assert isinstance(out, Tensor)
+        return out
+    forward = _Pass(x, given, constants(blocks[0], kept), of_blocks, rooms=2)  # a block reads what the last one left
+    out = forward.run(x)
+    _FREE.extend(forward.rooms)
     return out
 
 
@@ -66,6 +71,50 @@ class Given:
     key_turn: Tensor
     attention_mask: Mask | None
     output_mask: Mask | None
+
+
+class _Pass:
+    """A forward pass, and what it leaves for the gradient.
+
+    Args:
+        x: the residual stream before the first block; its shape counts.
+        given: for each block.
+        constants: of all blocks, as :func:`whatwhere.model.kernel.fused.constants` gives them.
+        weights: six parameters for each block.
+        rooms: blocks that keep what they leave; a block takes the room of the one so many before it.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        given: Sequence[Given],
+        constants: tuple[int, int, float, float, bool],
+        weights: Sequence[Tensor],
+        rooms: int,
+    ) -> None:
+        kept, heads, scale, epsilon, exact = constants
+        (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(weights[3])
+        self.shape = Shape(batch, seq, kept, heads, d, inner, planes, 1, exact, scale, epsilon)
+        self.given = given  # the layers only know where these lie
+        arrays, size = _arrays(batch, seq, heads, d, inner)
+        self.rooms = [_room(size) for _ in range(rooms)]
+        self.layers = (Layer * len(given))()
+        for i, (layer, of_layer) in enumerate(zip(self.layers, given, strict=True)):
+            for name, begin in arrays.items():
+                setattr(layer, name, self.rooms[i % rooms].data_ptr() + 4 * begin)
+            for name, place in zip(_PARAMETERS, at(*weights[6 * i : 6 * i + 6]), strict=True):
+                setattr(layer, name, place)
+            layer.query_turn, layer.key_turn = at(of_layer.query_turn, of_layer.key_turn)
+            layer.attention = of_layer.attention_mask and addressof(of_layer.attention_mask)
+            layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
+
+    def run(self, x: Tensor) -> Tensor:
+        """The residual stream after the last block."""
+        run, about = loaded(), byref(self.shape)
+        out, scratch = torch.empty(len(x), self.shape.kept, x.shape[-1]), torch.empty(run.layer_scratch(about))
+        self.layers[-1].out = out.data_ptr()
+        run.layers_forward(about, self.layers, len(self.layers), *at(x.contiguous(), scratch))
+        return out
 
 
 class FusedLayers(torch.autograd.Function):
@@ -80,27 +129,10 @@ class FusedLayers(torch.autograd.Function):
         *weights: Tensor,
     ) -> Tensor:
         """The residual stream after the last block; each block has six parameters."""
-        kept, heads, scale, epsilon, exact = constants
-        (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(weights[3])
-        shape = Shape(batch, seq, kept, heads, d, inner, planes, 1, exact, scale, epsilon)
-        run, about, x = loaded(), byref(shape), x.contiguous()
-        out, scratch = torch.empty(batch, kept, d), torch.empty(run.layer_scratch(about))
-        arrays, size = _arrays(batch, seq, heads, d, inner)
-        rooms = [_room(size) for _ in given]
-        layers = (Layer * len(given))()
-        for i, (layer, of_layer) in enumerate(zip(layers, given, strict=True)):
-            for name, begin in arrays.items():
-                setattr(layer, name, rooms[i].data_ptr() + 4 * begin)
-            for name, place in zip(_PARAMETERS, at(*weights[6 * i : 6 * i + 6]), strict=True):
-                setattr(layer, name, place)
-            layer.query_turn, layer.key_turn = at(of_layer.query_turn, of_layer.key_turn)
-            layer.attention = of_layer.attention_mask and addressof(of_layer.attention_mask)
-            layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
-        layers[-1].out = out.data_ptr()
-        run.layers_forward(about, layers, len(layers), *at(x, scratch))
+        x = x.contiguous()
+        ctx.forward_pass = _Pass(x, given, constants, weights, rooms=len(given))
+        out = ctx.forward_pass.run(x)
         ctx.save_for_backward(x, out, *weights)
-        ctx.shape, ctx.layers, ctx.rooms = shape, layers, rooms
-        ctx.given = given  # the layers only know where these lie
         return out
 
     @staticmethod
@@ -109,9 +141,10 @@ class FusedLayers(torch.autograd.Function):
         ctx: Any, *grads: Tensor
     ) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
-        run, about, layers = loaded(), byref(ctx.shape), ctx.layers
+        done: _Pass = ctx.forward_pass
+        run, about, layers = loaded(), byref(done.shape), done.layers
         x, _, *weights = ctx.saved_tensors
-        assert ctx.rooms, "a gradient is taken once: what the forward pass left is used up"
+        assert done.rooms, "a gradient is taken once: what the forward pass left is used up"
         grad_x, between = torch.empty_like(x), torch.empty(2, *x.shape)
         scratch = torch.empty(run.layer_scratch(about))
         sizes = [each.numel() for each in weights]
@@ -119,8 +152,8 @@ class FusedLayers(torch.autograd.Function):
         for i, gradient in enumerate(found):
             setattr(layers[i // 6], f"grad_{_PARAMETERS[i % 6]}", gradient.data_ptr())
         run.layers_backward(about, layers, len(layers), *at(x, grads[0].contiguous(), between, grad_x, scratch))
-        _FREE.extend(ctx.rooms)
-        ctx.rooms = []
+        _FREE.extend(done.rooms)
+        done.rooms = []
         return (grad_x, None, None, *(g.view(p.shape) for g, p in zip(found, weights, strict=True)))
 
 
