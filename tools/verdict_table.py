@@ -5,10 +5,10 @@ PAPER and SHORT are reproductions with preset ``paper`` (with its control) and `
 
 from __future__ import annotations
 
+import csv
 import sys
+from collections import Counter
 from pathlib import Path
-
-import pandas as pd
 
 from whatwhere.studies.claim import KINDS
 from whatwhere.studies.judging import escaped
@@ -23,27 +23,33 @@ This page is generated: `python tools/verdict_table.py PAPER SHORT > docs/verdic
 """
 
 
+Row = dict[str, str]
+
+
 def verdict_table(paper: Path, short: Path) -> str:
     """The page, from two reproductions."""
-    tables = [pd.read_csv(each / "claims.csv", keep_default_na=False).set_index("id") for each in (paper, short)]
-    shown = tables[0].loc[tables[0]["kind"] == "trained", :]
-    page = f"{HEAD}\n{_counted('paper', shown)}\n"
-    page += f"{_counted('short', tables[1].loc[tables[1]['kind'] == 'trained', :])}\n\n"
+    by_paper, by_short = _trained(paper), _trained(short)
+    page = f"{HEAD}\n{_counted('paper', by_paper)}\n{_counted('short', by_short)}\n\n"
     page += "| claim | asked for | `paper` | on leak-free data | `short` |\n|---|---|---|---|---|\n"
-    for claim, row in shown.iterrows():
+    for claim, row in by_paper.items():
         control = f"{row['control']} ({float(row['control_value']):.3g})" if row["control"] else ""
-        cells = (_found(row), control, _found(tables[1].loc[claim]))
-        page += f"| {escaped(row['title'])} | {row['threshold']} | {' | '.join(cells)} |\n"
+        cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
+        page += f"| {' | '.join(cells)} |\n"
     return page
 
 
-def _counted(preset: str, rows: pd.DataFrame) -> str:
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
-    return f"- {KINDS['trained']}, preset `{preset}`: {counts}."
+def _trained(directory: Path) -> dict[str, Row]:
+    with (directory / "claims.csv").open(newline="") as lines:
+        return {row["id"]: row for row in csv.DictReader(lines) if row["kind"] == "trained"}
 
 
-def _found(row: pd.Series) -> str:
-    """``depends on seed (1.04, 1.06)``."""
+def _counted(preset: str, rows: dict[str, Row]) -> str:
+    counts = Counter(row["verdict"] for row in rows.values()).most_common()
+    return f"- {KINDS['trained']}, preset `{preset}`: {', '.join(f'{count} {verdict}' for verdict, count in counts)}."
+
+
+def _found(row: Row) -> str:
+    """``depends on data (1.04, 1.06)``."""
     on = f" on {', '.join(row['depends_on'].split())}" if row["depends_on"] else ""
     values = ", ".join(f"{float(value):.3g}" for value in row["seeds"].split())
     return f"{row['verdict']}{on}" + (f" ({values})" if values else "")
