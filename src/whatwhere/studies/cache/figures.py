@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from whatwhere.studies.cache.tables import BOTH, FAR, INDUCTION, PAPER, POSITIONAL, RANDOM, Need, Policy
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import ENTROPY, NEUTRAL
 from whatwhere.studies.style import POSITIONAL as ORANGE
 from whatwhere.studies.style import SYMBOLIC as GREEN
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LOOK = {
     POSITIONAL: (ORANGE, "o-"), BOTH: ("#000000", "D-"), FAR: ("#0072b2", "v--"), INDUCTION: (GREEN, "s--"),
@@ -26,8 +26,6 @@ LOOK = {
 
 def draw_losses(results: Mapping[str, Results]) -> Figure:
     """Left: loss above the full cache. Right, if the model can do it: pass keys found."""
-    from matplotlib import pyplot
-
     one = next(iter(results.values()))
     rows = one.rows("policies", Policy)
     panels = 2 if any(row.passkey.n for row in rows) else 1
@@ -62,10 +60,6 @@ def _curves(axes: Axes, rows: list[Policy], column: str) -> None:
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
     """A panel for each ranking, a cell for each KV head: the darker, the earlier it is streamed."""
-    from matplotlib import pyplot
-    from matplotlib.colors import BoundaryNorm
-    from matplotlib.patches import Patch
-
     one = next(iter(results.values()))
     rows, budgets = one.rows("needs", Need), sorted(one.settings.budgets)
     names = [name for name in dict.fromkeys(row.ranking for row in rows) if name != RANDOM] or [RANDOM]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.model.rope import rope_frequencies
@@ -14,17 +16,12 @@ from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, F
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PAPER_FREQUENCIES = rope_frequencies(2 * PAPER_PLANES, 10000.0)
 """The paper's frequencies, by ID less one."""
 
 
 def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     """Layer by plane: shares of the logits' variance, with the mean IDs, ours and the paper's."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     weights = one.frame("weights").query("measure == @VARIANCE")
     shares = (
@@ -59,8 +56,6 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
 
 def draw_gating(results: Mapping[str, Results]) -> Figure:
     """Accuracy when bands are closed: a band sliding over the IDs, and the named bands by layers."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     rows, task = one.rows("gating", GatedAccuracy), task_of(one)
     sliding = [row for row in rows if row.kind == SLIDING]
@@ -91,9 +86,6 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
 
 def draw_angles(results: Mapping[str, Results]) -> Figure:
     """The paper's table of angles: weighted IDs and frequencies by layer, ours beside theirs."""
-    from matplotlib import pyplot
-    from matplotlib.transforms import Bbox
-
     tables = {name: {row.layer: row for row in _variance_ids(one) if row.head == 0} for name, one in results.items()}
     lines = [
         [str(layer), *(cell for rows in tables.values() for cell in _angle_cells(rows.get(layer)))]

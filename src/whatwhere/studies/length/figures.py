@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Break, Hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKS = "osD^vPX"
@@ -26,8 +26,6 @@ LONGEST, NEAR_PERFECT = 850, 0.9
 
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     """Accuracy by hop class with what the chain of hops predicts; beside it the changes at inference, if any."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     frame, chain, task = one.frame("accuracy"), one.frame("chain"), task_of(one)
     means, plain = frame.query("hop.isna()"), frame.query("variation == @AS_TRAINED")
@@ -55,8 +53,6 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
 
 def draw_margins(results: Mapping[str, Results]) -> Figure:
     """Attention mass and margin of each working kind of hop, measured and predicted; and all breaks in one panel."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     frame = one.frame("hops")
     cells = tables.working_cells(one.rows("hops", Hop), min(frame.length))
@@ -108,8 +104,6 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
 
 def draw_models(results: Mapping[str, Results]) -> Figure:
     """Figure 5B: mean accuracy against length of several models."""
-    from matplotlib import pyplot
-
     tasks = {name: task_of(one) for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     figure, axes = pyplot.subplots(figsize=(7, 4.4))

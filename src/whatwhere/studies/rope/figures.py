@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
+
 from whatwhere.studies.rope.tables import PlaneRope, layer_runs
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
     from whatwhere.studies.results import Results
 
 MOST = 6
@@ -21,9 +23,6 @@ MOST = 6
 
 def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     """A line for each set of frequencies that the configuration asks for, and the measured ones as dots."""
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import MaxNLocator
-
     ((_, one),) = results.items()
     canvas, axes = plt.subplots(figsize=(5.2, 3.4))
     by_layer: dict[tuple[str, int], list[tuple[int, float, float]]] = defaultdict(list)
