@@ -40,7 +40,7 @@ def report(
     """
     from whatwhere.work.reporting import make_report
 
-    with console.progress() as bar:
+    with console.Bar() as bar:
         shown = bar.add_task("drawing", total=None)
         made = make_report(
             directory, lambda what, done, total: bar.update(shown, description=what, completed=done, total=total)

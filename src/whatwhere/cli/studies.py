@@ -89,7 +89,7 @@ def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Pa
     if force and manifest is not None and manifest.exists:
         tables = ", ".join(sorted(manifest.record.files))
         console.note(f"Measuring anew; this replaces {tables or 'unfinished results'} in {shown(manifest.directory)}.")
-    with console.progress() as bar:
+    with console.Bar() as bar:
         task = bar.add_task(study.name, total=None)
         try:
             results = measure(

@@ -90,7 +90,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
     """Does the work in view."""
     from whatwhere.store.locks import hold
 
-    with hold(work.directory, "sweep"), console.progress() as bar:
+    with hold(work.directory, "sweep"), console.Bar() as bar:
         shown = bar.add_task("sweep", total=len(work.items))
 
         def observe(job: Job, event: Event, about: Any) -> None:
@@ -117,7 +117,7 @@ def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
     from whatwhere.work.timing import duration, size
 
     costs = []
-    with console.progress() as bar:
+    with console.Bar() as bar:
         shown = bar.add_task("timing a step of each kind of model", total=len(items))
         for item in items:
             config = item.training

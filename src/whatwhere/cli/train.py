@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whatwhere.cli.console import INTERRUPTED, err, note, out, print_json, progress
+from whatwhere.cli.console import INTERRUPTED, Bar, err, note, out, print_json
 from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
 from whatwhere.cli.places import name_of_place
 from whatwhere.errors import WhatwhereError
@@ -117,7 +117,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
     config = run.config
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
-        with progress() as bar:
+        with Bar() as bar:
             shown = bar.add_task(f"training {config.task.name}", total=config.schedule.steps)
 
             def observe(state: Progress) -> None:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pydantic import TypeAdapter
 
-    Record = TypeVar("Record", bound=DataclassInstance)
-else:
-    Record = TypeVar("Record")
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -48,17 +46,18 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     return content
 
 
-def plain(record: object) -> Any:
-    """A record or value as JSON holds it: tuples become lists, undefined numbers null."""
+def plain(record: Any) -> Any:
+    """A record or value as JSON holds it: tuples and arrays become lists, undefined numbers (of pandas, too) null."""
     if is_dataclass(record) and not isinstance(record, type):
         return plain(asdict(record))
     if isinstance(record, Mapping):
         return {str(key): plain(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
         return [plain(value) for value in record]
-    if isinstance(record, float) and not math.isfinite(record):
-        return None
-    return record
+    if hasattr(record, "tolist"):  # an array or a number of numpy
+        return plain(record.tolist())
+    undefined = isinstance(record, float) and not math.isfinite(record)
+    return None if undefined or type(record).__name__ == "NAType" else record
 
 
 def parse(kind: type[Record], content: object, what: str, **ready: Any) -> Record:

@@ -12,10 +12,7 @@ from whatwhere.training.run import Run
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    Row = TypeVar("Row", bound=DataclassInstance)
-else:
-    Row = TypeVar("Row")
-
+Row = TypeVar("Row", bound="DataclassInstance")
 MODELS = ("number", "letter", "letter-control")
 """The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
 LEARNED = 0.9

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from matplotlib.figure import Figure as Canvas
 
-    Row = TypeVar("Row", bound=DataclassInstance)
-else:
-    Row = TypeVar("Row")
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
 class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be importable at run time

@@ -74,11 +74,6 @@ def draw_together(directory: Path) -> list[Path]:
     return written
 
 
-def judge_directory(directory: Path) -> list[Judged]:
-    """Judges every claim on a reproduction."""
-    return judge(evidence_of(directory))
-
-
 def make_report(directory: Path, progress: Progress = no_progress) -> Report:
     """Draws everything, judges the claims (of a reproduction) and writes the page.
 
@@ -97,7 +92,7 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
     judged: list[Judged] = []
     if is_reproduction(directory):
         progress("judging the claims", 0, 1)
-        judged = judge_directory(directory)
+        judged = judge(evidence_of(directory))
         write_claims(directory, judged)
     from whatwhere.page import write_page
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 
+from whatwhere.machine.memory import in_words
 from whatwhere.store.manifest import Manifest
-from whatwhere.store.tables import to_frame, write_csv
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Job
 
@@ -58,11 +58,6 @@ def _timing(job: Job) -> Timing:
     return Timing(job.name, seconds, size, GPU.get(job.name, nan), CPU.get(job.name, nan), nan)
 
 
-def timing_csv(rows: Sequence[Timing]) -> bytes:
-    """The content of ``timing.csv``."""
-    return write_csv(to_frame(Timing, rows))
-
-
 def duration(seconds: float) -> str:
     """A time for people: 4.2 s, 28 min 30 s, 8 h 30 min; nothing for NaN."""
     if seconds != seconds:
@@ -76,10 +71,5 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes for people, in powers of ten; nothing for NaN."""
-    if count != count:
-        return ""
-    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= of:
-            return f"{count / of:.1f} {unit}"
-    return f"{count:.0f} B"
+    """A number of bytes for people; nothing for NaN."""
+    return "" if count != count else in_words(count)

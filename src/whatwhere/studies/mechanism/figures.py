@@ -12,6 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.roles import RoleShare
 from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.mechanism.flow_figures import task_of
 from whatwhere.studies.results import Results
@@ -27,7 +28,7 @@ def draw_overview(results: Mapping[str, Results]) -> Figure:
     task, colour = task_of(one), TASK[task_of(one)]
     readout, patching = one.rows("readout", tables.Readable), one.rows("patching", tables.Patched)
     most = max(row.hops for row in readout)
-    roles = [row for row in one.rows("roles", tables.Role) if row.queries == "path" and row.distance is None]
+    roles = [row for row in one.rows("roles", RoleShare) if row.queries == "path" and row.distance is None]
     longest = [row for row in readout if row.hops == most]
     last = [row for row in patching if row.changed_hop == most]
     pointers, moves = one.rows("pointers", tables.Pointer), one.rows("moves", tables.Move)

@@ -10,7 +10,7 @@ import numpy as np
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import mean, share
 from whatwhere.heads.purity import label_of
-from whatwhere.heads.roles import role_shares
+from whatwhere.heads.roles import RoleShare, role_shares
 from whatwhere.heads.scores import score
 from whatwhere.heads.summary import score_windows
 from whatwhere.heads.weighting import TAU
@@ -31,9 +31,7 @@ from whatwhere.studies.mechanism.tables import (
     Delivery,
     Kind,
     MechanismSettings,
-    Role,
     SufficientSet,
-    Window,
     read_heads,
 )
 from whatwhere.studies.mechanism.verdicts import judge, served_distances
@@ -102,7 +100,7 @@ def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, result
     seen = observe(model, solved.tokens, progress)
     brought = deliveries(seen, solved)
     found = role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought))
-    results.write("roles", [Role(**vars(row)) for row in found])
+    results.write("roles", found)
     results.write("readout", readout(seen, solved))
     results.write("deliveries", brought)
     results.write("keeping", keeping(seen, solved, ablation, task.answer_ids))
@@ -124,7 +122,7 @@ def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -
         label = label_of(positional.value, symbolic.value)
         kinds.append(Kind(scores.layers[index], head, label, positional, symbolic))
     results.write("kinds", kinds)
-    results.write("windows", [Window(**vars(row)) for row in score_windows(model, some, task.windows, TAU)])
+    results.write("windows", score_windows(model, some, task.windows, TAU))
 
 
 def _ablate(
@@ -135,7 +133,7 @@ def _ablate(
         results.write("ablation", ablate_heads(ablation, batch, progress))
     ablations = results.rows("ablation", Ablation)
     if not results.has("verdicts"):
-        roles, brought = results.rows("roles", Role), results.rows("deliveries", Delivery)
+        roles, brought = results.rows("roles", RoleShare), results.rows("deliveries", Delivery)
         results.write("verdicts", judge(roles, brought, ablations))
     if not results.has("groups"):
         needed = {(row.layer, row.head) for row in ablations if row.needed}

@@ -103,21 +103,6 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Role:
-    """How often the strongest key of one head plays a role, on solved inputs."""
-
-    layer: int
-    head: int
-    queries: str
-    """``path`` for all pointers of the path, ``last`` for the last token alone."""
-    distance: int | None
-    """Hops from the query to the answer; None for all of them."""
-    role: str
-    """See :mod:`whatwhere.heads.roles`."""
-    share: Estimate
-
-
-@dataclass(frozen=True)
 class Readable:
     """The share of solved inputs of a hop class in which the answer can be read at p_position after a layer."""
 
@@ -183,19 +168,6 @@ class Kind:
     """``positional``, ``symbolic``, ``uniform``, ``mixed`` or ``undefined``."""
     positional: Estimate
     symbolic: Estimate
-
-
-@dataclass(frozen=True)
-class Window:
-    """Scores of one head with swaps inside one window alone (docs/scores.md)."""
-
-    layer: int
-    head: int
-    window: str
-    positional: float
-    symbolic: float
-    attention: float
-    """How much of the head's attention the window gets; scores of a window that gets none mean little."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whatwhere.studies.mechanism.tables import Ablation, Delivery, Role, Verdict
+from whatwhere.heads.roles import RoleShare
+from whatwhere.studies.mechanism.tables import Ablation, Delivery, Verdict
 
 SERVES = 0.25
 """A layer serves a distance if it brings the answer to at least this share of the positions there."""
@@ -21,7 +22,7 @@ def served_distances(deliveries: Sequence[Delivery]) -> dict[int, list[int]]:
     }
 
 
-def judge(roles: Sequence[Role], deliveries: Sequence[Delivery], ablations: Sequence[Ablation]) -> list[Verdict]:
+def judge(roles: Sequence[RoleShare], deliveries: Sequence[Delivery], ablations: Sequence[Ablation]) -> list[Verdict]:
     """Compares roles with ablations, head by head."""
     classes, served = sorted({row.hops for row in ablations}), served_distances(deliveries)
     verdicts = []

@@ -12,7 +12,8 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from whatwhere.studies.rope.tables import PlaneRope, layer_runs
+from whatwhere.studies.rope.tables import PlaneRope
+from whatwhere.studies.terminal import number_runs
 
 if TYPE_CHECKING:
     from whatwhere.studies.results import Results
@@ -37,7 +38,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     for color, ((model, numbers), layers) in enumerate(list(sets.items())[:MOST]):
         planes, measured, expected = zip(*numbers, strict=True)
         name = f"{PurePath(model).name[-24:]}, " if several else ""
-        axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {layer_runs(layers)}")
+        axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {number_runs(layers, ',')}")
         axes.plot(planes, [value if value >= 0 else math.nan for value in expected], color=f"C{color}", lw=1)
     axes.set(xlabel="plane", ylabel="radians per token", yscale="log", title="Dots: measured. Lines: configuration.")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
