@@ -13,8 +13,7 @@ from pathlib import Path
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json, write_json
 from whatwhere.studies.claim import Judged
-from whatwhere.work.baseline import BASELINE, PRESETS
-from whatwhere.work.reporting import judge_directory
+from whatwhere.work.reporting import BASELINE, PRESETS, judge_directory
 
 
 def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELINE) -> list[str]:

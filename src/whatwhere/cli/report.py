@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from whatwhere.cli import console
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

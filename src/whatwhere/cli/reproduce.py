@@ -10,8 +10,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
 

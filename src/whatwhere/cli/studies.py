@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import argument_of, keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import argument_of, keyword, options_of, place, record_of, with_parameters
 from whatwhere.cli.spending import goes_ahead, spending_parameters
 from whatwhere.studies.study import Study, resolve
 

@@ -12,7 +12,7 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
-from whatwhere.cli.places import name_of_place
+from whatwhere.cli.parameters import name_of_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,8 +113,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.work.cost import bytes_of, seconds_of
-    from whatwhere.work.timing import duration, size
+    from whatwhere.work.timing import bytes_of, duration, seconds_of, size
 
     costs = []
     with console.Bar() as bar:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import INTERRUPTED, Bar, err, note, out, print_json
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import name_of_place
+from whatwhere.cli.parameters import keyword, name_of_place, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:

@@ -54,8 +54,8 @@ def plain(record: Any) -> Any:
         return {str(key): plain(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
         return [plain(value) for value in record]
-    if hasattr(record, "tolist"):  # an array or a number of numpy
-        return plain(record.tolist())
+    if (listed := getattr(record, "tolist", None)) is not None:  # an array or a number of numpy
+        return plain(listed())
     undefined = isinstance(record, float) and not math.isfinite(record)
     return None if undefined or type(record).__name__ == "NAType" else record
 

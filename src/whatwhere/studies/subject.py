@@ -106,8 +106,7 @@ class _Rotary(Subject):
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""
-        from whatwhere.trace.fingerprint import weights_fingerprint
-        from whatwhere.trace.traceable import traceable
+        from whatwhere.trace.traceable import traceable, weights_fingerprint
         from whatwhere.zoo.load import load
 
         model = traceable(load(source, step) if isinstance(source, str | Path) else source)

@@ -6,12 +6,13 @@ become :class:`whatwhere.trace.forward.Traceable`, so each analysis and each int
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
@@ -21,6 +22,9 @@ from whatwhere.trace.layer import Tokens, Trace
 from whatwhere.trace.lens import is_bridge, unbridged
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import RotaryModel
+
+_ENDS = 256
+"""Numbers of each end of a parameter that count: enough to tell checkpoints apart, whatever the size of the model."""
 
 
 def traceable(model: object) -> Traceable:
@@ -96,3 +100,17 @@ def run(
     """
     ablations = [Ablate(layer, head) for layer, head in ablate]
     return traceable(model).run(tokens, interventions=[*ablations, *interventions])
+
+
+def weights_fingerprint(model: Traceable) -> str:
+    """Equal models have equal names; so results of one are not taken for those of another."""
+    digest = hashlib.sha256(model.name.encode())
+    inner = getattr(model, "model", None)
+    if isinstance(inner, nn.Module):
+        if describe := getattr(getattr(inner, "config", None), "to_json_string", None):
+            digest.update(str(describe()).encode())  # of transformers: the same weights turn by another base
+        for name, parameter in inner.named_parameters():
+            flat = parameter.detach().flatten()
+            ends = [part.float().cpu().numpy().tobytes() for part in (flat[:_ENDS], flat[-_ENDS:])]
+            digest.update(b"".join([name.encode(), str(tuple(parameter.shape)).encode(), *ends]))
+    return digest.hexdigest()[:16]

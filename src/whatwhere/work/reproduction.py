@@ -16,13 +16,11 @@ from whatwhere.studies.evidence import evidence_of
 from whatwhere.studies.judging import judge, write_claims
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.interrupt import Interrupted
-from whatwhere.work.baseline import regressions
-from whatwhere.work.cost import training_seconds
 from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
 from whatwhere.work.plan import Plan, choose, jobs_of
 from whatwhere.work.processes import WorkerProcesses
-from whatwhere.work.reporting import draw_places, draw_together
-from whatwhere.work.timing import Timing, timings
+from whatwhere.work.reporting import draw_places, draw_together, regressions
+from whatwhere.work.timing import Timing, timings, training_seconds
 
 KIND = "reproduction"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from whatwhere.heads.estimate import Estimate, share
 from whatwhere.heads.roles import RoleShare
+from whatwhere.studies.mechanism.ablation import SERVES, judge, served_distances
 from whatwhere.studies.mechanism.tables import Ablation, Delivery
-from whatwhere.studies.mechanism.verdicts import SERVES, judge, served_distances
 
 
 def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:

@@ -24,10 +24,10 @@ from whatwhere.heads.scores import score_weightings
 from whatwhere.heads.weighting import FIRST_QUERY, READINGS, band
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.dynamics.association import lags
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch

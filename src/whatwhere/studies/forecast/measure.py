@@ -16,7 +16,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.model.checkpoint import model_fingerprint
 from whatwhere.model.gptj import GPTJ
 from whatwhere.store.tables import write_csv
-from whatwhere.studies.answering import answers
+from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.forecast.bracketing import bracketed, length_grid
 from whatwhere.studies.forecast.calibration import TUNED_WEIGHTS, calibration_rows, points
 from whatwhere.studies.forecast.forecasting import forecast
@@ -31,7 +31,6 @@ from whatwhere.studies.forecast.tables import (
     Variant,
 )
 from whatwhere.studies.forecast.variants import check_variations, interventions_of
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress

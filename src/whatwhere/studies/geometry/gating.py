@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.answering import answers
+from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.geometry.tables import ALONE, AS_TRAINED, CLOSED, SLIDING, GatedAccuracy
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.interventions import ClosePlanes
 

@@ -15,15 +15,21 @@ from whatwhere.heads.scores import score
 from whatwhere.heads.summary import score_windows
 from whatwhere.heads.weighting import TAU
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
+from whatwhere.studies.mechanism.ablation import (
+    MeanAblation,
+    ablate_groups,
+    ablate_heads,
+    groups_of,
+    judge,
+    served_distances,
+)
 from whatwhere.studies.mechanism.copying import copying
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
 from whatwhere.studies.mechanism.flow import flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
 from whatwhere.studies.mechanism.patching import edges, patch, solved_pairs
-from whatwhere.studies.mechanism.probe import pointers
-from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, readout
+from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, pointers, readout
 from whatwhere.studies.mechanism.sufficient_sets import sufficient_sets
 from whatwhere.studies.mechanism.tables import (
     Ablation,
@@ -34,7 +40,6 @@ from whatwhere.studies.mechanism.tables import (
     SufficientSet,
     read_heads,
 )
-from whatwhere.studies.mechanism.verdicts import judge, served_distances
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch

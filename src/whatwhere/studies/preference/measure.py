@@ -11,7 +11,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import score
 from whatwhere.heads.summary import estimates
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.length.tables import from_trained
 from whatwhere.studies.preference.tables import (
     OTHER,
