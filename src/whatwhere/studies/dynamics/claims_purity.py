@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, label_of
-from whatwhere.heads.summary import WindowScores
 from whatwhere.studies.claim import Finding, listed
 from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
@@ -34,7 +33,7 @@ from whatwhere.studies.dynamics.learned_runs import (
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.tables import Head
+from whatwhere.studies.mechanism.tables import Head, Window
 
 _OF: dict[Which, str] = {
     "all": "all heads",
@@ -193,9 +192,9 @@ def positional_with_hops(evidence: Evidence) -> Finding:
     return Finding(value, f"Positional heads: {heads}. Learned: {hops}.", None, run.settings.inputs)
 
 
-def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
+def main_windows(evidence: Evidence) -> dict[Head, Window]:
     """Of each head of the number model, its scores within the window that gets most of its attention."""
-    rows = sorted(evidence.rows("mechanism", "number", "windows", WindowScores), key=lambda row: row.attention)
+    rows = sorted(evidence.rows("mechanism", "number", "windows", Window), key=lambda row: row.attention)
     return dict(sorted({(row.layer, row.head): row for row in rows}.items()))  # of a head, the last one stays
 
 

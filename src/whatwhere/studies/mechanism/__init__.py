@@ -24,7 +24,7 @@ MECHANISM = Study(
         "layers_used": ".tables:LayersUsed",
         "pointers": ".tables:Pointer",
         "kinds": ".tables:Kind",
-        "windows": "whatwhere.heads.summary:WindowScores",
+        "windows": ".tables:Window",
         "ablation": ".tables:Ablation",
         "verdicts": ".tables:Verdict",
         "groups": ".tables:GroupAblation",

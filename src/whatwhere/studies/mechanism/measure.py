@@ -38,6 +38,7 @@ from whatwhere.studies.mechanism.tables import (
     Kind,
     MechanismSettings,
     SufficientSet,
+    Window,
     read_heads,
 )
 from whatwhere.studies.results import Results
@@ -127,7 +128,7 @@ def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -
         label = label_of(positional.value, symbolic.value)
         kinds.append(Kind(scores.layers[index], head, label, positional, symbolic))
     results.write("kinds", kinds)
-    results.write("windows", score_windows(model, some, task.windows, TAU))
+    results.write("windows", [Window(**vars(row)) for row in score_windows(model, some, task.windows, TAU)])
 
 
 def _ablate(
