@@ -69,6 +69,11 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         """Fingerprints of what they were made from, and the task."""
         return self._inputs if self.manifest is None else self.manifest.record.inputs
 
+    @property
+    def task(self) -> str:
+        """The name of the task that the model was trained on; ``number`` if nothing says so."""
+        return str(self.inputs.get("task", {}).get("name", "number"))
+
     def has(self, table: str) -> bool:
         """Whether a table is there."""
         return table in self._frames or (self.manifest is not None and self.manifest.has(f"{table}.csv"))

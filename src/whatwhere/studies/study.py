@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 Measure = Callable[[Any, Any, "Results", Progress], "bool | None"]
-"""``(subject, settings, results, progress)``; it goes on with what the results hold.
+"""``(subject, settings, results, progress)``: what is measured, how, where tables go, and whom to tell how far it is.
 
-It may return False if its subject still grows (a run in training): then the results are not complete."""
+It goes on with what the results hold. It may return False if its subject still grows (a run in training): then the
+results are not complete."""
 Summary = Callable[["Results"], "Sequence[RenderableType]"]
 Draw = Callable[["Mapping[str, Results]"], "Canvas"]
 """Draws one or several results, by name."""

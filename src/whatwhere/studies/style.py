@@ -5,11 +5,12 @@ The two hues are a vermilion and a bluish green that remain distinct to colour-b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import whole_file
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ _SETTINGS: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "whatwhere",
 }
+
+
+def error_bars(estimates: Sequence[Estimate]) -> list[list[float]]:
+    """The distances of both ends of each interval, as ``errorbar`` takes them."""
+    return [[max(e.value - e.low, 0.0) for e in estimates], [max(e.high - e.value, 0.0) for e in estimates]]
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from whatwhere.errors import WhatwhereError
 
 MOST_PARTS = 4096
@@ -80,8 +82,6 @@ def check_files(source: str, place: Path, weights: int) -> None:
 
 
 def _numbers(path: Path) -> int:
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, framework="numpy") as opened:
             shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118 (not a dict)

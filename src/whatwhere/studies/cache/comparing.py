@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from whatwhere.studies.cache.tables import (
     WindowLoss,
 )
 from whatwhere.studies.language_models.passages import names_of
-
-if TYPE_CHECKING:
-    from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.rotary import RotaryModel
 
 
 def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:

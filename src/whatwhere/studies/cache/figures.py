@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from whatwhere.studies.cache.tables import BOTH, FAR, INDUCTION, PAPER, POSITIONAL, RANDOM, Need, Policy
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import ENTROPY, NEUTRAL
+from whatwhere.studies.style import ENTROPY, NEUTRAL, error_bars
 from whatwhere.studies.style import POSITIONAL as ORANGE
 from whatwhere.studies.style import SYMBOLIC as GREEN
 
@@ -48,11 +48,11 @@ def _curves(axes: Axes, rows: list[Policy], column: str) -> None:
         found = {row.budget: getattr(row, column) for row in rows if row.ranking == name}
         colour, line = LOOK[name]
         aside = 0.004 * (number - (len(names) - 1) / 2)  # so that intervals do not hide each other
-        ends = np.array([[e.value - e.low, e.high - e.value] for e in (found[b] for b in budgets)]).T
-        x, y = [budget + aside for budget in budgets], [found[budget].value for budget in budgets]
+        x, shown = [budget + aside for budget in budgets], [found[budget] for budget in budgets]
         axes.errorbar(
-            x, y, np.maximum(ends, 0), fmt=line, color=colour, markersize=4, linewidth=1.3, elinewidth=0.8, label=name
-        )
+            x, [one.value for one in shown], error_bars(shown), fmt=line, color=colour, markersize=4, linewidth=1.3,
+            elinewidth=0.8, label=name,
+        )  # fmt: skip
     axes.set_xticks(budgets, [f"{100 * budget:g} %" for budget in budgets])
     axes.set_xlim(budgets[0] - 0.08, budgets[-1] + 0.08)
     axes.set_xlabel("KV heads streamed")

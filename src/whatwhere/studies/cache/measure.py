@@ -44,14 +44,7 @@ class CacheTexts:
 
 
 def measure(model: Any, settings: CacheSettings, results: Results, progress: Progress) -> None:
-    """Measures what the tables do not hold yet.
-
-    Args:
-        model: a transformers model with its tokenizer.
-        settings: what is streamed, and on what.
-        results: where the tables go.
-        progress: told the runs made and to make.
-    """
+    """Measures what the tables do not hold yet, of a transformers model with its tokenizer."""
     texts = texts_of(model, settings)
     group = model.heads // kv_heads(model)
     if not results.has("needs"):

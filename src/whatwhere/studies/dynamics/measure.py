@@ -10,9 +10,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Int
 
@@ -34,9 +35,6 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.own import OwnModel
 from whatwhere.training.run import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rows = dict[str, list[Any]]
 """By table: ``accuracy``, ``scores``, ``readings``."""

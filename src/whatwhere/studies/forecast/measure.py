@@ -50,13 +50,9 @@ class Member:
 
 
 def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress: Progress) -> None:
-    """Makes what the results do not hold yet.
+    """Makes what the results do not hold yet; ``settings.more`` may add other models.
 
-    Args:
-        model: what was trained; ``settings.more`` may add others.
-        settings: variations, lengths and counts.
-        results: where the tables go.
-        progress: told the steps done: each variant is checked, forecast and measured.
+    Progress counts three steps of each variant: it is checked, forecast and measured.
     """
     members = _population(results.name, model, settings)
     total, done = 3 * len(members), 0

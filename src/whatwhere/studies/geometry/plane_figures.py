@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from whatwhere.studies.geometry import tables
-from whatwhere.studies.geometry.figures import task_of
 from whatwhere.studies.geometry.tables import VARIANCE, LetterMatching, PlaneVector, PlaneWeight, QueryTurn
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import PALE, TASK
@@ -29,7 +28,7 @@ KEY = {
 def draw_planes(results: Mapping[str, Results]) -> Figure:
     """Keys and queries of the construction (A), of trained layers (B), and the share of each plane (C)."""
     (one,) = results.values()
-    task = task_of(one)
+    task = one.task
     vectors = one.rows("vectors", PlaneVector)
     weights = [row for row in one.rows("weights", PlaneWeight) if row.measure == VARIANCE]
     chosen = _pictured(one.rows("queries", QueryTurn), one.rows("matching", LetterMatching))

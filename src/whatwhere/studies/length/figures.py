@@ -27,7 +27,7 @@ LONGEST, NEAR_PERFECT = 850, 0.9
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     """Accuracy by hop class with what the chain of hops predicts; beside it the changes at inference, if any."""
     (one,) = results.values()
-    frame, chain, task = one.frame("accuracy"), one.frame("chain"), task_of(one)
+    frame, chain, task = one.frame("accuracy"), one.frame("chain"), one.task
     means, plain = frame.query("hop.isna()"), frame.query("variation == @AS_TRAINED")
     width = min(2, frame.variation.nunique())
     figure, panels = pyplot.subplots(1, width, figsize=(1 + 5 * width, 4.6), squeeze=False)
@@ -104,7 +104,7 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
 
 def draw_models(results: Mapping[str, Results]) -> Figure:
     """Figure 5B: mean accuracy against length of several models."""
-    tasks = {name: task_of(one) for name, one in results.items()}
+    tasks = {name: one.task for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     figure, axes = pyplot.subplots(figsize=(7, 4.4))
     lengths: set[int] = set()
@@ -120,11 +120,6 @@ def draw_models(results: Mapping[str, Results]) -> Figure:
     axes.set_title("Trained models on longer inputs: mean over hop classes (95 %)")
     _finish(axes, lengths)
     return figure
-
-
-def task_of(results: Results) -> str:
-    """The name of the task that the model was trained on."""
-    return str(results.inputs["task"]["name"])
 
 
 def _cell_name(layer: int | None, head: int | None, to_go: int | None, jump: int | None) -> str:

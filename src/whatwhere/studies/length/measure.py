@@ -38,11 +38,7 @@ BASE_FACTOR = 10.0
 def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: Progress) -> None:
     """Measures every length that the results do not hold yet.
 
-    Args:
-        model: what was trained; its own length comes first, and shorter ones are left out.
-        settings: lengths and counts.
-        results: where the tables go.
-        progress: told the tokens seen and to be seen.
+    The length that the model was trained on comes first, and shorter ones are left out.
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from whatwhere.studies.prompt.tables import ATTENTION, MARGIN, Forecast, LengthRow
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import ENTROPY, NEUTRAL, PALE, SYMBOLIC
+from whatwhere.studies.style import ENTROPY, NEUTRAL, PALE, SYMBOLIC, error_bars
 
 LOOK = {MARGIN: (NEUTRAL, "--"), ATTENTION: (ENTROPY, ":")}
 
@@ -52,9 +52,7 @@ def _points(axes: Axes, rows: list[LengthRow], column: str, colour: str, label: 
         if not some:
             continue
         lengths, found = zip(*some, strict=True)
-        values = [one.value for one in found]
-        ends = [[one.value - one.low for one in found], [one.high - one.value for one in found]]
         axes.errorbar(
-            lengths, values, ends, fmt="o", color=colour, markerfacecolor=face, markersize=5, linewidth=1,
-            label=label if short else None,
+            lengths, [one.value for one in found], error_bars(found), fmt="o", color=colour, markerfacecolor=face,
+            markersize=5, linewidth=1, label=label if short else None,
         )  # fmt: skip

@@ -32,14 +32,7 @@ TOKENS_AT_ONCE = 2048
 
 
 def measure(model: Any, settings: PromptSettings, results: Results, progress: Progress) -> None:
-    """Finds the heads that look at the key, then asks at each length that the table does not hold.
-
-    Args:
-        model: a transformers model with its tokenizer.
-        settings: which prompts.
-        results: where the tables go.
-        progress: told the lengths asked and to ask.
-    """
+    """Finds the heads that look at the key, then asks at each length that the table does not hold."""
     stream = filler_of(model, settings)
     short, shortest = sorted(set(settings.lengths)), min(settings.lengths)
     plan = [(length, settings.prompts) for length in short] + [

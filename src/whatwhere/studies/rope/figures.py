@@ -6,17 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
+from whatwhere.studies.results import Results
 from whatwhere.studies.rope.tables import PlaneRope
 from whatwhere.studies.terminal import number_runs
-
-if TYPE_CHECKING:
-    from whatwhere.studies.results import Results
 
 MOST = 6
 """Different sets of frequencies that are drawn."""

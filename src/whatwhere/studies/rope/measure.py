@@ -26,14 +26,7 @@ from whatwhere.trace.traceable import Traceable
 
 
 def measure(model: Traceable, settings: RopeSettings, results: Results, progress: Progress) -> None:
-    """One pass for each model, and one more each to compare two.
-
-    Args:
-        model: of transformers.
-        settings: what to compare with.
-        results: where the tables go.
-        progress: told the models passed.
-    """
+    """One pass for each model, which are those of transformers, and one more each to compare two."""
     total = 1 if settings.opened is None else 4
     progress("measuring the rotation", 0, total)
     one = measured(results.name, model, settings.tokens, settings.seed)

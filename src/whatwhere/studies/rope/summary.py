@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.markup import escape
 
 from whatwhere.studies.results import Results
 from whatwhere.studies.rope.tables import About, Difference, LayerRope
 from whatwhere.studies.terminal import number_runs, remark, table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 MOST = 12
 """Rows of a table; a model with more kinds of layers or faults has the rest in its CSV."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,9 +14,6 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import number_runs
 from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, ReachRow, Temperature
 from whatwhere.theory.arguments import LONGEST
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 SHOWN_LENGTHS = (5, 10, 17, 32, 50, 100, 850)
 SERVES = 1e-3
