@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pydantic import TypeAdapter
 
-Record = TypeVar("Record", bound="DataclassInstance")
+    Record = TypeVar("Record", bound=DataclassInstance)
+else:
+    Record = TypeVar("Record")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

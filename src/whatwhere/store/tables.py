@@ -13,15 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import Record
 
 if TYPE_CHECKING:
     import pandas as pd
-    from _typeshed import DataclassInstance
 
-Row = TypeVar("Row", bound="DataclassInstance")
 _MAIN = "value"
 """The field of a nested dataclass whose column carries the plain name."""
 _DTYPES = {int: "int64", float: "float64", bool: "bool", str: "str"}
@@ -45,7 +44,7 @@ def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[tuple[str
             yield name, hint, path + field.name
 
 
-def to_frame(kind: type[Row], rows: Sequence[Row]) -> pd.DataFrame:
+def to_frame(kind: type[Record], rows: Sequence[Record]) -> pd.DataFrame:
     """Rows as a DataFrame."""
     import pandas as pd
 
@@ -61,7 +60,7 @@ def _cells(column: pd.Series, hint: Any) -> list[Any]:
     return [None if missing else cell for cell, missing in zip(cells, column.isna(), strict=True)]
 
 
-def from_frame(kind: type[Row], frame: pd.DataFrame, prefix: str = "") -> list[Row]:
+def from_frame(kind: type[Record], frame: pd.DataFrame, prefix: str = "") -> list[Record]:
     """A DataFrame as rows, the inverse of :func:`to_frame`; of a nested dataclass, from columns with a prefix."""
     hints = get_type_hints(kind)
     found = []

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
+from whatwhere.store.documents import Record
 from whatwhere.studies.results import Results
 from whatwhere.training.run import Run
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Row = TypeVar("Row", bound="DataclassInstance")
 MODELS = ("number", "letter", "letter-control")
 """The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
 LEARNED = 0.9
@@ -110,7 +107,7 @@ class Evidence:
             self._found[key] = self._find(study, model)
         return self._found[key]
 
-    def rows(self, study: str, model: str | None, table: str, kind: type[Row]) -> list[Row]:
+    def rows(self, study: str, model: str | None, table: str, kind: type[Record]) -> list[Record]:
         """One table.
 
         Raises:
