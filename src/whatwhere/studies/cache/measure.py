@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,8 +60,8 @@ def measure(model: Any, settings: CacheSettings, results: Results, progress: Pro
         list(texts.asked), model.tokenizer, settings.prompts, settings.seed, sink=settings.sink, recent=settings.recent
     )
     work = list(product(sets, range(len(texts.asked))))
-    losses = _fill("losses", WindowLoss, _losses(model, texts, settings), work, results, progress)
-    answer = _answers(model, prompts, settings)
+    losses = _fill("losses", WindowLoss, partial(_loss, model, texts, settings), work, results, progress)
+    answer = partial(_answer, model, prompts, settings)
     work = list(product(sets, range(len(prompts))))
     answers = _fill("answers", PromptAnswer, answer, work[: len(prompts)], results, progress)  # with the full cache
     if can_find_keys(answers):
@@ -93,32 +94,22 @@ def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
     )
 
 
-def _losses(model: RotaryModel, texts: CacheTexts, settings: CacheSettings) -> Callable[[StreamedSet, int], WindowLoss]:
-    """How a row of losses is made."""
-    group = model.heads // kv_heads(model)
-
-    def run(one: StreamedSet, number: int) -> WindowLoss:
-        start = settings.sink + settings.recent
-        losses, _ = token_losses(model, texts.asked[number : number + 1], one.masks(group, settings), start)
-        return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
-
-    return run
+def _loss(model: RotaryModel, texts: CacheTexts, settings: CacheSettings, one: StreamedSet, number: int) -> WindowLoss:
+    """The loss on one window."""
+    masks, start = one.masks(model.heads // kv_heads(model), settings), settings.sink + settings.recent
+    losses, _ = token_losses(model, texts.asked[number : number + 1], masks, start)
+    return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
 
 
-def _answers(
-    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings
-) -> Callable[[StreamedSet, int], PromptAnswer]:
-    """How a row of answers is made."""
-    group = model.heads // kv_heads(model)
-
-    def run(one: StreamedSet, number: int) -> PromptAnswer:
-        prompt = prompts[number]
-        start = prompt.ids.shape[1] - prompt.answer - 1
-        losses, likely = token_losses(model, prompt.ids, one.masks(group, settings), start)
-        right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
-        return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
-
-    return run
+def _answer(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings, one: StreamedSet, number: int
+) -> PromptAnswer:
+    """The answer to one prompt."""
+    prompt, masks = prompts[number], one.masks(model.heads // kv_heads(model), settings)
+    start = prompt.ids.shape[1] - prompt.answer - 1
+    losses, likely = token_losses(model, prompt.ids, masks, start)
+    right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
+    return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
 
 
 def _fill(
@@ -137,9 +128,7 @@ def _fill(
         progress(f"{table}: {one.ranking} at {one.budget:g}", done, len(work))
         if (*one.name, at) in known:
             continue
-        before = same.get((one.streamed, at))
-        row = make(one, at) if before is None else replace(before, **one.named())
-        same[one.streamed, at] = row
-        rows.append(row)
+        same[one.streamed, at] = row = same.get((one.streamed, at)) or make(one, at)
+        rows.append(replace(row, ranking=one.ranking, draw=one.draw, budget=one.budget))
         results.write(table, rows)
     return rows

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.language_models.token_windows import token_ids
+from whatwhere.studies.language_models.token_windows import answered, token_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -67,11 +67,9 @@ def make_prompts(
     made = []
     for number in range(prompts):
         key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
-        told, asked = token_ids(tokenizer, TOLD.format(key=key)), token_ids(tokenizer, ASKED)
-        whole = token_ids(tokenizer, f"{ASKED} {key}")
-        shared = next((at for at, pair in enumerate(zip(asked, whole, strict=False)) if pair[0] != pair[1]), len(asked))
+        told, (whole, start) = token_ids(tokenizer, TOLD.format(key=key)), answered(tokenizer, ASKED, key)
         filler = windows[number % len(windows)].tolist()
-        seq, answer = len(filler), len(whole) - shared
+        seq, answer = len(filler), len(whole) - start
         last = seq - len(told) - max(recent + answer, len(whole))
         if last <= sink:
             raise WhatwhereError(
