@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 from whatwhere.store.documents import Record
 from whatwhere.studies.results import Results
@@ -117,10 +116,6 @@ class Evidence:
         if not results.has(table):
             raise NotTested(f"the table {table!r} of {study} is not there.", missing=True)
         return results.rows(table, kind)
-
-    def settings(self, study: str, model: str | None = None) -> Any:
-        """How the results of a study were made."""
-        return self.results(study, model).settings
 
 
 def evidence_of(directory: Path) -> Sequence[Evidence]:

@@ -5,7 +5,7 @@ The two hues are a vermilion and a bluish green that remain distinct to colour-b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import whole_file
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POSITIONAL = "#d55e00"
@@ -48,6 +49,18 @@ _SETTINGS: dict[Any, Any] = {
 def error_bars(estimates: Sequence[Estimate]) -> list[list[float]]:
     """The distances of both ends of each interval, as ``errorbar`` takes them."""
     return [[max(e.value - e.low, 0.0) for e in estimates], [max(e.high - e.value, 0.0) for e in estimates]]
+
+
+def length_axis(axes: Axes, lengths: Iterable[int], label: str = "") -> None:
+    """A logarithmic axis with ticks at measured lengths, leaving out those too near for their labels."""
+    kept: list[int] = []
+    for length in sorted(set(lengths)):
+        if not kept or length >= 1.45 * kept[-1]:
+            kept.append(length)
+    axes.set_xscale("log")
+    axes.set_xticks(kept, [str(length) for length in kept])
+    axes.minorticks_off()
+    axes.set_xlabel(label)
 
 
 @contextmanager

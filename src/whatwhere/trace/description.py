@@ -29,9 +29,6 @@ def check_description(source: str, content: object) -> None:
     Args:
         source: what the user called the model.
         content: its ``config.json``.
-
-    Raises:
-        WhatwhereError: see above.
     """
     if not isinstance(content, Mapping):
         raise WhatwhereError(
@@ -61,9 +58,6 @@ def check_files(source: str, place: Path, weights: int) -> None:
         source: what the user called the model.
         place: the directory.
         weights: how many its configuration describes.
-
-    Raises:
-        WhatwhereError: see above.
     """
     files = sorted(place.glob("*.safetensors"))
     if not files:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, isnan
 
 from matplotlib import colormaps, pyplot
@@ -14,7 +14,7 @@ from whatwhere.studies.chat.one_hop import floors
 from whatwhere.studies.chat.summary import title, with_deviation
 from whatwhere.studies.chat.tables import Cell, Profile, Quoted
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, TASK
+from whatwhere.studies.style import NEUTRAL, TASK, length_axis
 
 PANELS = {
     "C  GPT 5.4 (solid), GPT 5.5 (dashed)\nquoted from the paper": ("GPT 5.4", "GPT 5.5"),
@@ -56,9 +56,7 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
                 axes.plot([cell.size for cell in partial], [cell.accuracy.value for cell in partial], "x",
                           color=NEUTRAL, markersize=9, label="partial result")  # fmt: skip
     for axes in panels[:count]:
-        axes.set_xscale("log")
-        axes.set_xticks(_ticks(sizes), [str(size) for size in _ticks(sizes)])
-        axes.minorticks_off()
+        length_axis(axes, sizes)
         axes.set_ylim(-0.03, 1.05)
     for axes in panels[count:]:
         axes.set_visible(False)
@@ -157,12 +155,3 @@ def _breakable(model: str) -> str:
     """The name of a model, on two lines if it is long; a dollar sign would start a formula."""
     provider, slash, name = model.replace("$", r"\$").partition("/")
     return f"{provider}/\n{name[-24:]}" if slash and len(model) > 18 else provider + slash + name
-
-
-def _ticks(sizes: Iterable[int]) -> list[int]:
-    """Sizes that are far enough apart to be read on a logarithmic axis."""
-    kept: list[int] = []
-    for size in sizes:
-        if not kept or size >= 1.45 * kept[-1]:
-            kept.append(size)
-    return kept

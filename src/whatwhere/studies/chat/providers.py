@@ -183,11 +183,7 @@ class Provider:
 
 
 def check_url(url: str) -> None:
-    """Refuses an address that is none, or that carries a key: it is kept with the results.
-
-    Raises:
-        WhatwhereError: see above.
-    """
+    """Refuses an address that is none, or that carries a key: it is kept with the results."""
     try:
         parts = urlsplit(url)
     except ValueError:  # half a bracket

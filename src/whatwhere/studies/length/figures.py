@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Break, Hop
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK
+from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK, length_axis
 
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKS = "osD^vPX"
 LINES = ("-", "--", "-.", ":")
+TOKENS = "input length (tokens)"
 LONGEST, NEAR_PERFECT = 850, 0.9
 """What the paper reports of the letter model."""
 
@@ -75,7 +76,7 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     middle.set_title("margin of the right key over the best wrong one")
     middle.set_ylabel("logits")
     for axes in (left, middle):
-        _length_axis(axes, frame.length)
+        length_axis(axes, frame.length, TOKENS)
     if cells:
         left.legend(fontsize=7, loc="lower left", ncols=2 if len(cells) > 14 else 1)
     _draw_breaks(right, shown)
@@ -96,7 +97,7 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
                   markerfacecolor=colour if measured else "white")  # fmt: skip
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    _length_axis(axes, [17, 33, 65, 145, 325, 850, longest])
+    length_axis(axes, [17, 33, 65, 145, 325, 850, longest])
     axes.set_xlim(min(16, longest), 1.35 * longest)
     axes.set_xlabel(f"length at which half of the inputs fail (arrow: beyond {longest})")
     axes.set_title("break: measured (filled), predicted (hollow)")
@@ -138,20 +139,8 @@ def _curve(axes: Axes, rows: pd.DataFrame, column: str, line: str, *, band: bool
 
 
 def _finish(axes: Axes, lengths: Iterable[int]) -> None:
-    _length_axis(axes, lengths)
+    length_axis(axes, lengths, TOKENS)
     for share in (0.9, 0.5):
         axes.axhline(share, color=NEUTRAL, linewidth=0.6, linestyle=":")
     axes.set(ylim=(-0.03, 1.05), ylabel="accuracy")
     axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4)
-
-
-def _length_axis(axes: Axes, lengths: Iterable[int]) -> None:
-    """A logarithmic axis with ticks at measured lengths, leaving out those too near for their labels."""
-    kept: list[int] = []
-    for length in sorted(set(lengths)):
-        if not kept or length >= 1.45 * kept[-1]:
-            kept.append(length)
-    axes.set_xscale("log")
-    axes.set_xticks(kept, [str(length) for length in kept])
-    axes.minorticks_off()
-    axes.set_xlabel("input length (tokens)")
