@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import whole_file
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 POSITIONAL = "#d55e00"
 SYMBOLIC = "#009e73"
@@ -66,8 +68,6 @@ def length_axis(axes: Axes, lengths: Iterable[int], label: str = "") -> None:
 @contextmanager
 def style() -> Iterator[None]:
     """Draws without a display and in our look, and leaves matplotlib's settings as they were."""
-    import matplotlib
-
     matplotlib.use("Agg")
     with matplotlib.rc_context(_SETTINGS):
         yield
@@ -75,9 +75,6 @@ def style() -> Iterator[None]:
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Writes ``path`` as vector PDF and as PNG, each whole or not at all, and closes the figure."""
-    from matplotlib import pyplot
-    from matplotlib.text import Text
-
     for text in figure.findobj(Text):  # names of files may hold what no font can draw
         assert isinstance(text, Text)
         shown = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text.get_text())
