@@ -33,9 +33,7 @@ class NotTested(Exception):
 def require_learned(model: str, accuracies: Collection[float]) -> None:
     """Refuses a model that has not learned its task: statements about solutions say nothing about it.
 
-    Args:
-        model: its name.
-        accuracies: of each hop class, at the training length.
+    The accuracies are those of each hop class, at the training length.
 
     Raises:
         NotTested: the worst class is not solved.

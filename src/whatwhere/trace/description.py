@@ -24,12 +24,7 @@ _PACKED = 64
 
 
 def check_description(source: str, content: object) -> None:
-    """Refuses a configuration that is no object, or that claims absurdly many layers or experts.
-
-    Args:
-        source: what the user called the model.
-        content: its ``config.json``.
-    """
+    """Refuses a ``config.json`` that is no object, or that claims absurdly many layers or experts."""
     if not isinstance(content, Mapping):
         raise WhatwhereError(
             f"expected a JSON object in the config.json of {source}, got {content!r:.60}; fetch it again."
@@ -54,10 +49,7 @@ def _counts(content: Any) -> Iterator[tuple[str, float]]:
 def check_files(source: str, place: Path, weights: int) -> None:
     """Refuses a directory without safetensors, or whose files hold far fewer numbers than its configuration describes.
 
-    Args:
-        source: what the user called the model.
-        place: the directory.
-        weights: how many its configuration describes.
+    ``weights`` is how many it describes; ``source`` is what the user called the model.
     """
     files = sorted(place.glob("*.safetensors"))
     if not files:

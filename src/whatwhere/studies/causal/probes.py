@@ -63,9 +63,7 @@ class Probe:
     ) -> tuple[Float[Tensor, "item"], Float[Tensor, "item"]]:
         """The loss of some inputs, in nats per asked token, and the share that is right.
 
-        Args:
-            logits: of all positions, or of the last ones that are needed.
-            rows: which inputs.
+        The logits are those of all positions, or of the last ones that are needed.
         """
         loss, right = [], []
         logits = logits[:, -self.last :]
@@ -79,13 +77,7 @@ class Probe:
 
 
 def make_probes(tokenizer: PreTrainedTokenizerBase, scored: ScoredInputs, settings: CausalSettings) -> list[Probe]:
-    """Everything that is asked of a model.
-
-    Args:
-        tokenizer: of the model.
-        scored: the windows of the texts.
-        settings: how many, and how long.
-    """
+    """Everything that is asked of a model; ``scored`` holds the windows of the texts."""
     first = first_tokens(tokenizer)
     rng = np.random.default_rng(settings.seed)
     windows = scored.ids.tolist()

@@ -174,13 +174,7 @@ def _score_part(
 
 
 def score_rows(step: int, scores: HeadScores, heads: Sequence[int] | None = None) -> list[Score]:
-    """One row per head, with means over what is read.
-
-    Args:
-        step: of the checkpoint.
-        scores: of its heads.
-        heads: their numbers, if not all heads of a layer were scored.
-    """
+    """One row per head, with means over what is read; ``heads`` numbers them if not all of a layer were scored."""
     names = ("positional", "symbolic", "entropy", "entropy_share", "own")
     means = torch.stack([getattr(scores, name) for name in names], -1).numpy(force=True).round(_DIGITS)
     defined = (~scores.masked(scores.each_positional).isnan()).sum((1, 3)).tolist()  # [layer, head]

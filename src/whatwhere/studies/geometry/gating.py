@@ -54,9 +54,7 @@ class Closing:
 def closings(model: GPTJ, trained: int) -> list[Closing]:
     """The closings that are measured: each band, all others, each within a third of the layers, sliding ones.
 
-    Args:
-        model: what was trained.
-        trained: tokens of the inputs that it was trained on; it says which planes are fast and which slow.
+    ``trained``, the tokens of the inputs that it was trained on, says which planes are fast and which slow.
     """
     planes, depth = len(model.rotation.frequencies), model.config.layers
     named = bands(model, trained)

@@ -105,12 +105,8 @@ def edge_gains(
 ) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
     """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
 
-    Args:
-        model: the model.
-        plain: inputs of one hop class.
-        changed: the same with another answer.
-        heads: those between which there are edges.
-        base: by layer, a change of what heads write in all runs.
+    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is, by
+    layer, a change of what heads write in all runs.
     """
     hops, base = int(plain.hops[0]), base or {}
     at = torch.as_tensor(plain.paths).long().T  # [position, n]

@@ -125,13 +125,7 @@ def prompts_of(
 def answer_margins(
     model: RotaryModel, prompts: Sequence[PasskeyPrompt], ablated: Sequence[Head] = ()
 ) -> Float[np.ndarray, "prompt"]:
-    """The least margin of each answer, with what some heads write replaced by its mean over the prompts.
-
-    Args:
-        model: the model.
-        prompts: of one length.
-        ablated: heads.
-    """
+    """The least margin of each answer, with what some heads write replaced by its mean over prompts of one length."""
     size = len(prompts) if ablated else max(1, TOKENS_AT_ONCE // prompts[0].ids.shape[1])
     found = []
     for start in range(0, len(prompts), size):
