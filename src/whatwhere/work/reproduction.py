@@ -17,7 +17,7 @@ from whatwhere.studies.judging import judge, write_claims
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
-from whatwhere.work.plan import Plan, choose, jobs_of
+from whatwhere.work.plan import Plan, jobs_of
 from whatwhere.work.processes import WorkerProcesses
 from whatwhere.work.reporting import draw_places, draw_together, regressions
 from whatwhere.work.timing import Timing, timings, training_seconds
@@ -63,10 +63,6 @@ class Reproduction:
         self.manifest = Manifest(directory)
         measuring = jobs_of(plan, directory)
         self.jobs = [*measuring, *_drawing_jobs(measuring, directory)]
-
-    def choose(self, names: Sequence[str]) -> list[Job]:
-        """Some jobs by name or group; all if there are none."""
-        return choose(self.jobs, list(names))
 
     def estimate(self, jobs: Sequence[Job], workers: int) -> float:
         """About how many seconds the trainings among some jobs take."""
