@@ -34,8 +34,12 @@ class _Guarded(Console):
     """A console on which text from outside (names, prompts, paths) cannot steer the terminal."""
 
     def render_str(self, text: str, **style: Any) -> Text:
-        """Every string that is printed passes here, those in tables too."""
-        return super().render_str(_printable(text), **style)
+        """Every string that is printed passes here, those in tables too.
+
+        Control characters, and halves of characters that no terminal takes, are shown as numbers.
+        """
+        printable = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+        return super().render_str(printable, **style)
 
 
 __all__ = ["INTERRUPTED", "Bar", "complain", "err", "note", "out", "print_json", "remark", "table"]
@@ -92,8 +96,3 @@ class Bar(Progress):
         left = task.time_remaining
         share = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
         note(f"{task.description}{share}" + ("" if left is None else f", about {left / 60:.0f} min left"))
-
-
-def _printable(text: str) -> str:
-    """Text without control characters, or halves of characters that no terminal takes; these are shown as numbers."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from whatwhere.store.documents import Record
+from whatwhere.store.manifest import Manifest
 from whatwhere.studies.results import Results
 from whatwhere.training.run import Run
 
@@ -80,8 +81,7 @@ class Evidence:
             from whatwhere.studies import study_named
 
             place = directory / study if model is None else directory / model / study
-            results = Results(study_named(study), None, directory=place)
-            if results.manifest is None or not results.manifest.exists:
+            if not Manifest(place).exists:
                 command = f"whatwhere {study}" + ("" if model is None else f" {directory / model}")
                 raise NotTested(f"{place} has no results. Make them with: {command}", missing=True)
             return Results.open(study_named(study), place, model or study)

@@ -35,12 +35,16 @@ def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
         place, trust_remote_code=False, output_loading_info=True, ignore_mismatched_sizes=True, **options
     )
     model, report = loaded
+    floats = [(name, weights) for name, weights in model.named_parameters() if weights.is_floating_point()]
     mismatched = [name if isinstance(name, str) else name[0] for name in report["mismatched_keys"]]
     for what, names in (
         ("are missing from it", report["missing_keys"]),
         ("are in it and not in its model", report["unexpected_keys"]),
         ("have another shape than its model", mismatched),
-        ("are not finite (NaN or infinity)", _not_finite(model)),
+        (
+            "are not finite (NaN or infinity)",
+            [name for name, weights in floats if not bool(torch.isfinite(weights).all())],
+        ),
     ):
         if names:
             listed = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -49,8 +53,3 @@ def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
                 f"{what}: {listed}. Fetch it again, or mend its configuration."
             )
     return model
-
-
-def _not_finite(model: PreTrainedModel) -> list[str]:
-    named = ((name, weights) for name, weights in model.named_parameters() if weights.is_floating_point())
-    return [name for name, weights in named if not bool(torch.isfinite(weights).all())]

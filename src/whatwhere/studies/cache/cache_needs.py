@@ -52,7 +52,8 @@ def score_heads(
     def reduce(layer: LayerTrace) -> Numbers:
         scores = score_weightings(Trace((layer,)), weightings)
         both = [one for found in scores for one in (found.positional[0], found.symbolic[0])]
-        return torch.stack([*both, far_mass(layer, settings.sink, settings.recent), _keys(layer)])
+        keys = layer.visible[-1].sum().double().expand(layer.queries.shape[1])
+        return torch.stack([*both, far_mass(layer, settings.sink, settings.recent), keys])
 
     found = []
     for number in range(len(ids)):
@@ -75,10 +76,6 @@ def far_mass(layer: LayerTrace, sink: int, recent: int) -> Float[Tensor, "head"]
     keys, places = layer.key_positions, layer.query_positions[:, None]
     far = (keys >= sink) & (keys <= places - recent)  # [query, key]
     return (layer.attention().double() * far).sum(-1).mean((0, 2))
-
-
-def _keys(layer: LayerTrace) -> Float[Tensor, "head"]:
-    return layer.visible[-1].sum().double().expand(layer.queries.shape[1])
 
 
 def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]:

@@ -11,9 +11,9 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models.tables import LABELS
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
 
-LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
 CORRELATED = ("positional", "symbolic", "rest_positional", "previous", "induction")
 _KEPT = [*("layer", "head", "label", "positional", "symbolic"), *CORRELATED[2:]]
 

@@ -14,7 +14,14 @@ from rich.table import Table
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.purity import KINDS
-from whatwhere.studies.language_models.tables import About, HeadRow, HeadsSettings, TemperatureScore, WindowScore
+from whatwhere.studies.language_models.tables import (
+    LABELS,
+    About,
+    HeadRow,
+    HeadsSettings,
+    TemperatureScore,
+    WindowScore,
+)
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 from whatwhere.trace.layer import counted
@@ -23,7 +30,6 @@ FEW = 20
 """Up to so many heads, all are listed."""
 SHOWN = 5
 """Heads in each of the two lists of many."""
-LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
