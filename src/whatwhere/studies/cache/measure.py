@@ -17,10 +17,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, score_heads
+from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, pattern_files, score_heads
 from whatwhere.studies.cache.comparing import about_row, can_find_keys, comparison_rows, policy_rows
 from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
-from whatwhere.studies.cache.pattern_files import pattern_files
 from whatwhere.studies.cache.streamed_runs import StreamedSet, streamed_sets, token_losses
 from whatwhere.studies.cache.tables import CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
 from whatwhere.studies.language_models.token_windows import cut_windows, require_text_model
