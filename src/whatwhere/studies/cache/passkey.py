@@ -52,13 +52,7 @@ def make_prompts(
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
-    Args:
-        windows: of the texts.
-        tokenizer: of the model.
-        prompts: how many.
-        seed: of the keys.
-        sink: tokens at the start before which the sentence never stands.
-        recent: tokens before the answer after which it never stands.
+    It never stands within the first ``sink`` tokens, nor within the ``recent`` ones before the answer.
 
     Raises:
         WhatwhereError: windows are too short for it.

@@ -94,13 +94,7 @@ def _write_hops(
 
 
 def length_variations(model: GPTJ, trained: int, length: int) -> dict[str, Intervention]:
-    """The changes by name, for inputs of one length.
-
-    Args:
-        model: what was trained.
-        trained: tokens of the inputs that it was trained on.
-        length: tokens of the inputs to come.
-    """
+    """The changes by name, for inputs of one length, of a model that was trained on inputs of another."""
     closed = bands(model, trained)
     planes = len(model.rotation.frequencies)
     # g_k = base^(-(k - 1) / planes), so a base that is larger by a factor slows plane k by its power.

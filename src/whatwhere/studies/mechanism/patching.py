@@ -80,11 +80,7 @@ def edges(
 ) -> list[Edge]:
     """Every edge between some heads at the positions of the path, in the whole model and with all other heads ablated.
 
-    Args:
-        ablation: the model, and the means of its heads.
-        pairs: inputs of one hop class, and the same with another answer.
-        heads: those between which edges are patched: the sufficient set of the hop class.
-        progress: told of both passes.
+    The pairs are inputs of one hop class, and the same with another answer; the heads the sufficient set of the class.
     """
     if not len(pairs[0]):
         return []

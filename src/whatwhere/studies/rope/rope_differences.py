@@ -32,13 +32,9 @@ Close = Callable[[Frequencies, Frequencies], bool]
 def differences(
     one: MeasuredModel, expected: Sequence[RopeFacts], against: str, orders: Sequence[Order] | None = None
 ) -> list[Difference]:
-    """Compares a model with its configuration, or with another model.
+    """Compares a model with how its layers should be, as its configuration or another model says (``against``).
 
-    Args:
-        one: the model.
-        expected: how its layers should be.
-        against: what says so, for people.
-        orders: how the coordinates of its keys stand against those of the other model, if it is one.
+    ``orders`` tell how the coordinates of its keys stand against those of the other model, if it is one.
     """
     inverted = _inverted(one.found, expected)
     rows = []
@@ -152,15 +148,10 @@ def cause_of(
     seq: int,
     close: Close,
 ) -> str:
-    """Names a mistake that turns the expected frequencies into those that were found.
+    """Names a mistake that turns the expected frequencies into as many that were found.
 
-    Args:
-        found: as measured.
-        expected: as they should be, as many.
-        rope: what the configuration says of this layer, if it does.
-        kinds: the frequencies that layers of other kinds should have.
-        seq: tokens of the input.
-        close: when two sets of frequencies are the same.
+    ``rope`` is what the configuration says of this layer, if it does; ``kinds`` are the frequencies that layers of
+    other kinds should have; ``close`` tells when two sets of frequencies are the same.
     """
     for name, frequencies in _mistakes(expected, rope, kinds, seq):
         if frequencies is not None and close(found, frequencies):
