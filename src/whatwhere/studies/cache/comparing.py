@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,7 @@ def policy_rows(
 
 def comparison_rows(losses: Sequence[WindowLoss], settings: CacheSettings) -> list[Comparison]:
     """Every two rankings at each budget."""
-    over_draws = pd.DataFrame(map(vars, losses)).groupby(["budget", "ranking", "input"])["loss"].mean()
+    over_draws: Any = pd.DataFrame(map(vars, losses)).groupby(["budget", "ranking", "input"])["loss"].mean()
     rows = []
     for budget, (one, other) in product(settings.budgets, combinations(settings.rankings, 2)):
         difference = over_draws[budget, one] - over_draws[budget, other]  # by input
