@@ -13,8 +13,9 @@ from pathlib import Path
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json, write_json
 from whatwhere.studies.claim import Judged
-from whatwhere.work.baseline import BASELINE, PRESETS
-from whatwhere.work.reporting import judge_directory
+from whatwhere.studies.evidence import evidence_of
+from whatwhere.studies.judging import judge
+from whatwhere.work.reporting import BASELINE, PRESETS
 
 
 def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELINE) -> list[str]:
@@ -37,6 +38,6 @@ def record(preset: str, judged: Sequence[Sequence[Judged]], path: Path = BASELIN
 if __name__ == "__main__":
     try:
         preset, *directories = sys.argv[1:] or [""]
-        print("\n".join(record(preset, [judge_directory(Path(directory)) for directory in directories])))
+        print("\n".join(record(preset, [judge(evidence_of(Path(directory))) for directory in directories])))
     except WhatwhereError as error:
         sys.exit(f"whatwhere: {error}")

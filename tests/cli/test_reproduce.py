@@ -118,7 +118,7 @@ def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(
 ):
     toy_jobs.append("before")
     monkeypatch.setattr(reproduction, "_drawing_jobs", lambda *_: [])
-    monkeypatch.setattr(reproduction, "judge_directory", lambda _: [])
+    monkeypatch.setattr(reproduction, "judge", lambda _: [])
     monkeypatch.setattr("whatwhere.page.write_page", lambda _: tmp_path / "report.html")
     monkeypatch.setattr(reproduction, "regressions", lambda *_: ["the sky held and is now: fails"])
     result = command("--out", str(tmp_path), "--workers", "1")

@@ -37,7 +37,7 @@ def test_what_costs_money_wants_a_yes() -> None:
 
 
 def test_a_no_at_the_question_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whatwhere.cli.spending._terminal", lambda: True)
+    monkeypatch.setattr("whatwhere.cli.studies._terminal", lambda: True)
     result = command("openai/gpt-5.4", "--quick", input="n\n")
     assert "This may cost money. Go ahead?" in result.stderr
     assert not list(tmp_path.iterdir())

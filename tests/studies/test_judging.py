@@ -15,7 +15,7 @@ from whatwhere.studies.claim import Claim, Finding, Judged, Kind, listed, read_c
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, write_claims
 from whatwhere.studies.results import Results
-from whatwhere.work.baseline import regressions
+from whatwhere.work.reporting import regressions
 
 
 def claim(measure: Callable[[Evidence], Finding], *, kind: Kind = "trained", **more: str) -> Claim:

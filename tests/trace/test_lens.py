@@ -10,7 +10,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import whatwhere as ww
-from whatwhere.trace.lens import is_bridge, unbridged
+from whatwhere.trace.traceable import is_bridge, unbridged
 
 TOKENS = torch.randint(0, 60, (2, 9), generator=torch.Generator().manual_seed(0))
 

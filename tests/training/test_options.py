@@ -2,7 +2,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import make_task
-from whatwhere.training.options import Options, layers, planes
+from whatwhere.training.options import LAYERS, PLANES, Options, numbers
 from whatwhere.training.presets import PRESETS, preset
 
 
@@ -31,17 +31,17 @@ def test_a_penalty_its_layers_and_offsets_are_options():
 @pytest.mark.parametrize("text", ["", "a", "3-1", "-1"])
 def test_other_names_of_layers_are_refused(text: str):
     with pytest.raises(WhatwhereError, match="expected layers from 0, such as 0-3, got"):
-        layers(text)
+        numbers(text, *LAYERS)
 
 
 def test_planes_are_named_one_by_one_or_from_to():
-    assert planes("1-3,20,2") == (1, 2, 3, 20)
+    assert numbers("1-3,20,2", *PLANES) == (1, 2, 3, 20)
 
 
 @pytest.mark.parametrize("text", ["", "a", "0", "3-1", "1-", "-1", "1,,2", "1-99999999999"])
 def test_other_names_of_planes_are_refused(text: str):
     with pytest.raises(WhatwhereError, match="expected planes by their IDs from 1, such as 1-8,20"):
-        planes(text)
+        numbers(text, *PLANES)
 
 
 def test_a_plane_that_a_head_does_not_have_is_refused():

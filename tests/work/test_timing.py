@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from whatwhere.store.manifest import Manifest
+from whatwhere.store.tables import to_frame, write_csv
 from whatwhere.work.executor import Job
-from whatwhere.work.timing import duration, size, timing_csv, timings
+from whatwhere.work.timing import Timing, duration, size, timings
 
 
 def test_our_times_stand_beside_the_authors(tmp_path: Path):
@@ -28,7 +29,7 @@ def test_our_times_stand_beside_the_authors(tmp_path: Path):
     assert rows[-1].seconds == 60
     assert rows[-1].authors_gpu_seconds == 54 * 60 + 59 + 10 * 3600
     assert rows[-1].authors_cpu_seconds == 17 * 3600
-    assert pd.read_csv(io.BytesIO(timing_csv(rows)))["job"].tolist() == [row.job for row in rows]
+    assert pd.read_csv(io.BytesIO(write_csv(to_frame(Timing, rows))))["job"].tolist() == [row.job for row in rows]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from whatwhere.store.documents import plain
 from whatwhere.studies.terminal import table
 
 
@@ -33,11 +34,15 @@ class _Guarded(Console):
     """A console on which text from outside (names, prompts, paths) cannot steer the terminal."""
 
     def render_str(self, text: str, **style: Any) -> Text:
-        """Every string that is printed passes here, those in tables too."""
-        return super().render_str(_printable(text), **style)
+        """Every string that is printed passes here, those in tables too.
+
+        Control characters, and halves of characters that no terminal takes, are shown as numbers.
+        """
+        printable = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+        return super().render_str(printable, **style)
 
 
-__all__ = ["INTERRUPTED", "Bar", "complain", "err", "note", "out", "print_json", "progress", "remark", "table"]
+__all__ = ["INTERRUPTED", "Bar", "complain", "err", "note", "out", "print_json", "remark", "table"]
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped."""
@@ -59,8 +64,8 @@ def note(message: str) -> None:
 
 def print_json(result: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout; undefined numbers become null, as JSON has no NaN."""
-    plain = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    text = json.dumps(_finite(result), indent=2, ensure_ascii=plain, allow_nan=False)
+    ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    text = json.dumps(plain(result), indent=2, ensure_ascii=ascii_only, allow_nan=False)
     print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
@@ -91,23 +96,3 @@ class Bar(Progress):
         left = task.time_remaining
         share = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
         note(f"{task.description}{share}" + ("" if left is None else f", about {left / 60:.0f} min left"))
-
-
-def progress() -> Bar:
-    """A bar for one piece of work."""
-    return Bar()
-
-
-def _printable(text: str) -> str:
-    """Text without control characters, or halves of characters that no terminal takes; these are shown as numbers."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import note, out, print_json, remark, table
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import place
 
 if TYPE_CHECKING:
     from whatwhere.studies.language_models.agreement import Agreement

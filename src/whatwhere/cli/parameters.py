@@ -1,6 +1,7 @@
 """Options of a command out of a record: each field of a frozen dataclass becomes one option.
 
-``Annotated[int, "Help."]`` carries the help text; tuples are given as words with commas between them.
+``Annotated[int, "Help."]`` carries the help text; tuples are given as words with commas between them. Places that a
+user names are a path, or an address in object storage, which a local directory stands for.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
+from whatwhere.cli.console import note
 from whatwhere.errors import WhatwhereError
 
 
@@ -99,3 +102,28 @@ def _without_none(kind: Any) -> Any:
 
 def _dashed(name: str) -> str:
     return name.replace("_", "-")
+
+
+def name_of_place(text: str) -> str:
+    """A path with its ``~`` resolved, or an address as it is.
+
+    Raises:
+        WhatwhereError: it is empty or names an unknown user.
+    """
+    if not text or "\0" in text:
+        raise WhatwhereError("expected a directory, got an empty name.")
+    try:
+        return str(Path(text).expanduser()) if text.startswith("~") else text
+    except RuntimeError as error:
+        raise WhatwhereError(f"expected a directory, got {text!r:.80}: {error}") from error
+
+
+def place(text: str) -> Path:
+    """The local path of a place; ``s3://bucket/prefix`` is fetched first.
+
+    Raises:
+        WhatwhereError: it is empty, names an unknown user, or the address cannot be reached.
+    """
+    from whatwhere.store.addresses import local
+
+    return Path(local(name_of_place(text), note))

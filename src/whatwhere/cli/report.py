@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from whatwhere.cli import console
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def report(
     """
     from whatwhere.work.reporting import make_report
 
-    with console.progress() as bar:
+    with console.Bar() as bar:
         shown = bar.add_task("drawing", total=None)
         made = make_report(
             directory, lambda what, done, total: bar.update(shown, description=what, completed=done, total=total)

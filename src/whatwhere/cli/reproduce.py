@@ -10,8 +10,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import place
+from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
 
@@ -64,10 +63,11 @@ claim that held in the recorded baseline does not hold."""
 
 
 def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json: bool) -> None:
+    from whatwhere.work.plan import choose
     from whatwhere.work.reproduction import Reproduction
 
     work = Reproduction(plan, out)
-    chosen = work.choose(only)
+    chosen = choose(work.jobs, only)
     if plan.preset == "paper" and any(job.group == "train" for job in chosen):
         minutes = work.estimate(chosen, workers) / 60
         console.note(f"The trainings will take about {minutes:.0f} minutes with {workers} workers.")

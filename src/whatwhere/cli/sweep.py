@@ -12,7 +12,7 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
-from whatwhere.cli.places import name_of_place
+from whatwhere.cli.parameters import name_of_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
     """Does the work in view."""
     from whatwhere.store.locks import hold
 
-    with hold(work.directory, "sweep"), console.progress() as bar:
+    with hold(work.directory, "sweep"), console.Bar() as bar:
         shown = bar.add_task("sweep", total=len(work.items))
 
         def observe(job: Job, event: Event, about: Any) -> None:
@@ -113,11 +113,10 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.work.cost import bytes_of, seconds_of
-    from whatwhere.work.timing import duration, size
+    from whatwhere.work.timing import bytes_of, duration, seconds_of, size
 
     costs = []
-    with console.progress() as bar:
+    with console.Bar() as bar:
         shown = bar.add_task("timing a step of each kind of model", total=len(items))
         for item in items:
             config = item.training

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whatwhere.cli.console import INTERRUPTED, err, note, out, print_json, progress
-from whatwhere.cli.parameters import keyword, options_of, record_of, with_parameters
-from whatwhere.cli.places import name_of_place
+from whatwhere.cli.console import INTERRUPTED, Bar, err, note, out, print_json
+from whatwhere.cli.parameters import keyword, name_of_place, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
     config = run.config
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
-        with progress() as bar:
+        with Bar() as bar:
             shown = bar.add_task(f"training {config.task.name}", total=config.schedule.steps)
 
             def observe(state: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import torch
 
@@ -28,11 +28,10 @@ def choose_device(wanted: str) -> Device:
     }
     if wanted == "auto":
         return next(device for device, present in there.items() if present)
-    for device in get_args(Device):
-        if device == wanted and there[device]:
-            return device
-    present = ", ".join(device for device, is_there in there.items() if is_there)
-    raise WhatwhereError(f"expected a device of this machine ({present}), got {wanted!r}; auto chooses one.")
+    if not there.get(cast(Device, wanted)):
+        present = ", ".join(device for device, is_there in there.items() if is_there)
+        raise WhatwhereError(f"expected a device of this machine ({present}), got {wanted!r}; auto chooses one.")
+    return cast(Device, wanted)
 
 
 def check_precision(wanted: str) -> Precision:
@@ -41,10 +40,9 @@ def check_precision(wanted: str) -> Precision:
     Raises:
         WhatwhereError: there is no such precision.
     """
-    for precision in get_args(Precision):
-        if precision == wanted:
-            return precision
-    raise WhatwhereError(f"expected a precision ({', '.join(get_args(Precision))}), got {wanted!r}.")
+    if wanted not in get_args(Precision):
+        raise WhatwhereError(f"expected a precision ({', '.join(get_args(Precision))}), got {wanted!r}.")
+    return cast(Precision, wanted)
 
 
 def fast_precision(device: Device) -> Precision:

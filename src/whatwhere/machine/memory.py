@@ -41,12 +41,10 @@ def require(wanted: int, what: str) -> None:
 
 def free_bytes() -> int | None:
     """Memory that this process may still take: of the machine, its container and its own limit; None if unknown."""
-    found = [free for free in (_of_machine(), _of_container(), _of_process()) if free is not None]
+    found = [
+        free for free in (_field("/proc/meminfo", "MemAvailable:"), _of_container(), _of_process()) if free is not None
+    ]
     return min(found) if found else None
-
-
-def _of_machine() -> int | None:
-    return _field("/proc/meminfo", "MemAvailable:")
 
 
 def _of_container() -> int | None:
@@ -87,12 +85,12 @@ def threads_that_fit(wanted: int) -> int:
     return wanted if free is None else max(1, min(wanted, free // _THREAD))
 
 
-def in_words(count: int) -> str:
-    """A number of bytes for people."""
-    for unit, of in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+def in_words(count: float) -> str:
+    """A number of bytes for people, in powers of ten."""
+    for unit, of in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= of:
             return f"{count / of:,.1f} {unit}"
-    return f"{count / 1e3:.1f} kB"
+    return f"{count:.0f} B"
 
 
 def is_exhausted(error: BaseException) -> bool:

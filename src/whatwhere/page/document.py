@@ -11,13 +11,11 @@ import base64
 import hashlib
 import html
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
+from whatwhere.store.documents import plain
 
 DATA_ID = "data"
 """The element that holds the results; scripts read it with ``JSON.parse``."""
@@ -78,23 +76,10 @@ def assemble(title: str, body: str, style: str, scripts: Sequence[str], data: Ma
 
 def embed_json(data: Mapping[str, Any]) -> str:
     """JSON in which no character means anything to HTML or ends a line of JavaScript."""
-    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _plain(value: Any) -> Any:
-    """The same value in what JSON knows."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value
 
 
 def _hash(text: str) -> str:

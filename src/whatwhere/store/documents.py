@@ -48,17 +48,18 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     return content
 
 
-def plain(record: object) -> Any:
-    """A record or value as JSON holds it: tuples become lists, undefined numbers null."""
+def plain(record: Any) -> Any:
+    """A record or value as JSON holds it: tuples and arrays become lists, undefined numbers (of pandas, too) null."""
     if is_dataclass(record) and not isinstance(record, type):
         return plain(asdict(record))
     if isinstance(record, Mapping):
         return {str(key): plain(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
         return [plain(value) for value in record]
-    if isinstance(record, float) and not math.isfinite(record):
-        return None
-    return record
+    if (listed := getattr(record, "tolist", None)) is not None:  # an array or a number of numpy
+        return plain(listed())
+    undefined = isinstance(record, float) and not math.isfinite(record)
+    return None if undefined or type(record).__name__ == "NAType" else record
 
 
 def parse(kind: type[Record], content: object, what: str, **ready: Any) -> Record:

@@ -11,18 +11,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import Record
 
 if TYPE_CHECKING:
     import pandas as pd
-    from _typeshed import DataclassInstance
-
-    Row = TypeVar("Row", bound=DataclassInstance)
-else:
-    Row = TypeVar("Row")
 
 _MAIN = "value"
 """The field of a nested dataclass whose column carries the plain name."""
@@ -35,47 +32,43 @@ def columns(kind: type) -> dict[str, Any]:
     return {name: hint for name, hint, _ in _columns(kind)}
 
 
-def _columns(kind: type, prefix: str = "", path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Name, type and place in a row (``accuracy.low``) of each column."""
     hints = get_type_hints(kind)
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name
         hint = hints[field.name]
         if isinstance(hint, type) and is_dataclass(hint):
-            yield from _columns(hint, f"{name}_", (*path, field.name))
+            yield from _columns(hint, f"{name}_", f"{path}{field.name}.")
         else:
-            yield name, hint, (*path, field.name)
+            yield name, hint, path + field.name
 
 
-def to_frame(kind: type[Row], rows: Sequence[Row]) -> pd.DataFrame:
+def to_frame(kind: type[Record], rows: Sequence[Record]) -> pd.DataFrame:
     """Rows as a DataFrame."""
     import pandas as pd
 
     found = list(_columns(kind))
-    data = {name: [_follow(row, path) for row in rows] for name, _, path in found}
+    data = {name: [attrgetter(path)(row) for row in rows] for name, _, path in found}
     return pd.DataFrame({name: pd.array(data[name], dtype=_dtype(hint)) for name, hint, _ in found})
 
 
-def from_frame(kind: type[Row], frame: pd.DataFrame) -> list[Row]:
-    """A DataFrame as rows; the inverse of :func:`to_frame`."""
-    return _rows(kind, frame)
-
-
 def _cells(column: pd.Series, hint: Any) -> list[Any]:
-    _, optional = _plain(hint)
     cells = column.tolist()
-    return (
-        [None if missing else cell for cell, missing in zip(cells, column.isna(), strict=True)] if optional else cells
-    )
+    if not _plain(hint)[1]:
+        return cells
+    return [None if missing else cell for cell, missing in zip(cells, column.isna(), strict=True)]
 
 
-def _rows(kind: type[Row], frame: pd.DataFrame, prefix: str = "") -> list[Row]:
+def from_frame(kind: type[Record], frame: pd.DataFrame, prefix: str = "") -> list[Record]:
+    """A DataFrame as rows, the inverse of :func:`to_frame`; of a nested dataclass, from columns with a prefix."""
     hints = get_type_hints(kind)
     found = []
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name
         hint = hints[field.name]
         nested = isinstance(hint, type) and is_dataclass(hint)
-        found.append(_rows(hint, frame, f"{name}_") if nested else _cells(frame.loc[:, name], hint))
+        found.append(from_frame(hint, frame, f"{name}_") if nested else _cells(frame.loc[:, name], hint))
     return [kind(*cells) for cells in zip(*found, strict=True)]
 
 
@@ -120,9 +113,3 @@ def _plain(hint: Any) -> tuple[type, bool]:
 def _dtype(hint: Any) -> str:
     plain, optional = _plain(hint)
     return (_DTYPES | _WITH_NONE if optional else _DTYPES)[plain]
-
-
-def _follow(row: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        row = getattr(row, name)
-    return row

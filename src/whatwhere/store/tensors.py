@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
@@ -21,8 +23,6 @@ _NEWEST = 1
 
 def save_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
     """Writes arrays as safetensors with a checksum of their names, kinds, shapes and bytes."""
-    from safetensors.numpy import save
-
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     notes = dict(metadata or {})
     notes[_FORMAT] = str(_NEWEST)
@@ -37,8 +37,6 @@ def load_tensors(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str
     Raises:
         WhatwhereError: there is no such file, it is not safetensors, or it was changed since it was written.
     """
-    from safetensors import SafetensorError, safe_open
-
     path = Path(path)
     if not path.is_file():
         raise WhatwhereError(f"expected {what} at {path}, got no such file.")

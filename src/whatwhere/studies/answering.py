@@ -1,13 +1,15 @@
-"""What a model answers when something in it is changed."""
+"""What a model answers when something in it is changed, and the share of right answers by hop class."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
+from whatwhere.heads.estimate import Estimate, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.interventions import Intervention
 from whatwhere.trace.own import OwnModel
@@ -31,3 +33,15 @@ def answers(
     own = OwnModel(model)
     each = [own.run(part, interventions=interventions, last=1)[:, -1].argmax(-1) for part in parts]
     return torch.cat(each).cpu().numpy()
+
+
+def shares_by_hop(right: Bool[np.ndarray, "n"], hops: Int[np.ndarray, "n"]) -> list[tuple[int | None, Estimate]]:
+    """The share of inputs of each hop class for which something holds, then the mean over classes (None).
+
+    Classes have Wilson's interval. The mean gives each class the same weight, as in the paper. Its interval is that of
+    all inputs pooled: classes differ in size by one input at most, and the pooled interval is then the wider one.
+    """
+    classes = [int(hop) for hop in np.unique(hops)]
+    each = [(hop, share(int(right[hops == hop].sum()), int((hops == hop).sum()))) for hop in classes]
+    mean = float(np.mean([estimate.value for _, estimate in each]))
+    return [*each, (None, replace(share(int(right.sum()), len(right)), value=mean))]

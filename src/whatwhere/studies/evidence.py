@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
+from whatwhere.store.documents import Record
+from whatwhere.store.manifest import Manifest
 from whatwhere.studies.results import Results
 from whatwhere.training.run import Run
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Row = TypeVar("Row", bound=DataclassInstance)
-else:
-    Row = TypeVar("Row")
 
 MODELS = ("number", "letter", "letter-control")
 """The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
@@ -40,9 +34,7 @@ class NotTested(Exception):
 def require_learned(model: str, accuracies: Collection[float]) -> None:
     """Refuses a model that has not learned its task: statements about solutions say nothing about it.
 
-    Args:
-        model: its name.
-        accuracies: of each hop class, at the training length.
+    The accuracies are those of each hop class, at the training length.
 
     Raises:
         NotTested: the worst class is not solved.
@@ -89,8 +81,7 @@ class Evidence:
             from whatwhere.studies import study_named
 
             place = directory / study if model is None else directory / model / study
-            results = Results(study_named(study), None, directory=place)
-            if results.manifest is None or not results.manifest.exists:
+            if not Manifest(place).exists:
                 command = f"whatwhere {study}" + ("" if model is None else f" {directory / model}")
                 raise NotTested(f"{place} has no results. Make them with: {command}", missing=True)
             return Results.open(study_named(study), place, model or study)
@@ -113,7 +104,7 @@ class Evidence:
             self._found[key] = self._find(study, model)
         return self._found[key]
 
-    def rows(self, study: str, model: str | None, table: str, kind: type[Row]) -> list[Row]:
+    def rows(self, study: str, model: str | None, table: str, kind: type[Record]) -> list[Record]:
         """One table.
 
         Raises:
@@ -123,10 +114,6 @@ class Evidence:
         if not results.has(table):
             raise NotTested(f"the table {table!r} of {study} is not there.", missing=True)
         return results.rows(table, kind)
-
-    def settings(self, study: str, model: str | None = None) -> Any:
-        """How the results of a study were made."""
-        return self.results(study, model).settings
 
 
 def evidence_of(directory: Path) -> Sequence[Evidence]:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json, write_json
@@ -15,9 +17,6 @@ from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
 from whatwhere.studies.evidence import Evidence, NotTested
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -122,8 +121,6 @@ def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, fl
 
 def verdicts(judged: Sequence[Judged]) -> pd.DataFrame:
     """The verdicts as a table."""
-    import pandas as pd
-
     return pd.DataFrame([one.to_row() for one in judged])
 
 

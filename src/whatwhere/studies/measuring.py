@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.tables import write_csv
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
-
-if TYPE_CHECKING:
-    from whatwhere.studies.subject import Opened
+from whatwhere.studies.subject import Opened
 
 Existing = Literal["keep", "replace", "discard"]
 FIGURES = "figures"
@@ -104,8 +104,6 @@ def draw(
 
 def _write_data(figure: Figure, results: Mapping[str, Results], into: Path, suffix: str) -> list[Path]:
     """The tables behind a figure; of several results, with a first column that names each."""
-    import pandas as pd
-
     written = []
     for table in figure.tables:
         frames = {name: one.frame(table) for name, one in results.items()}

@@ -5,22 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.documents import parse
+from whatwhere.store.documents import Record, parse
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.studies.study import Study, resolve
 
 if TYPE_CHECKING:
     import pandas as pd
-    from _typeshed import DataclassInstance
     from matplotlib.figure import Figure as Canvas
-
-    Row = TypeVar("Row", bound=DataclassInstance)
-else:
-    Row = TypeVar("Row")
 
 
 class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be importable at run time
@@ -71,20 +66,25 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         """Fingerprints of what they were made from, and the task."""
         return self._inputs if self.manifest is None else self.manifest.record.inputs
 
+    @property
+    def task(self) -> str:
+        """The name of the task that the model was trained on; ``number`` if nothing says so."""
+        return str(self.inputs.get("task", {}).get("name", "number"))
+
     def has(self, table: str) -> bool:
         """Whether a table is there."""
         return table in self._frames or (self.manifest is not None and self.manifest.has(f"{table}.csv"))
 
-    def write(self, table: str, rows: Sequence[Row]) -> None:
+    def write(self, table: str, rows: Sequence[Record]) -> None:
         """Writes a table; what was there is replaced."""
         frame = to_frame(self._kind(table), rows)
         if self.manifest is not None:
             self.manifest.put(f"{table}.csv", write_csv(frame))
         self._frames[table] = frame
 
-    def append(self, table: str, rows: Sequence[Row]) -> None:
+    def append(self, table: str, rows: Sequence[Record]) -> None:
         """Writes a table with some more rows."""
-        kind: type[Row] = self._kind(table)
+        kind: type[Record] = self._kind(table)
         self.write(table, [*self.rows(table, kind), *rows] if self.has(table) else list(rows))
 
     def frame(self, table: str) -> pd.DataFrame:
@@ -104,7 +104,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
             self._frames[table] = read_csv(kind, content, f"{what} at {self.directory / table}.csv")
         return self._frames[table]
 
-    def rows(self, table: str, kind: type[Row]) -> list[Row]:
+    def rows(self, table: str, kind: type[Record]) -> list[Record]:
         """A table as rows of its type; none if it is not there yet."""
         assert self._kind(table) is kind, f"{table} holds {self._kind(table).__name__}"
         return from_frame(kind, self.frame(table)) if self.has(table) else []

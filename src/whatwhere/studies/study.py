@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 Measure = Callable[[Any, Any, "Results", Progress], "bool | None"]
-"""``(subject, settings, results, progress)``; it goes on with what the results hold.
+"""``(subject, settings, results, progress)``: what is measured, how, where tables go, and whom to tell how far it is.
 
-It may return False if its subject still grows (a run in training): then the results are not complete."""
+It goes on with what the results hold. It may return False if its subject still grows (a run in training): then the
+results are not complete."""
 Summary = Callable[["Results"], "Sequence[RenderableType]"]
 Draw = Callable[["Mapping[str, Results]"], "Canvas"]
 """Draws one or several results, by name."""
@@ -206,14 +207,11 @@ class Study:
                 f"study {self.name!r}: expected a setting of {', '.join(known) or 'none'}, got {unknown[0]!r}."
             )
         for name, value in chosen.items():
-            if any(isinstance(one, float) and not math.isfinite(one) for one in (value, *_parts(value))):
+            parts = value if isinstance(value, list | tuple) else [value]
+            if any(isinstance(one, float) and not math.isfinite(one) for one in parts):
                 raise WhatwhereError(f"study {self.name!r}: expected a finite number for {name}, got {value!r:.80}.")
         made = parse(self.settings_type(), plain(chosen), f"the settings of {self.name}")
         seed = getattr(made, "seed", 0)
         if not 0 <= seed <= LARGEST_SEED:
             raise WhatwhereError(f"study {self.name!r}: expected a seed from 0 to {LARGEST_SEED:,}, got {seed:,}.")
         return made
-
-
-def _parts(value: object) -> tuple[object, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else ()

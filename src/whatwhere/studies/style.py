@@ -5,15 +5,19 @@ The two hues are a vermilion and a bluish green that remain distinct to colour-b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import whole_file
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 POSITIONAL = "#d55e00"
 SYMBOLIC = "#009e73"
@@ -44,11 +48,26 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
+def error_bars(estimates: Sequence[Estimate]) -> list[list[float]]:
+    """The distances of both ends of each interval, as ``errorbar`` takes them."""
+    return [[max(e.value - e.low, 0.0) for e in estimates], [max(e.high - e.value, 0.0) for e in estimates]]
+
+
+def length_axis(axes: Axes, lengths: Iterable[int], label: str = "") -> None:
+    """A logarithmic axis with ticks at measured lengths, leaving out those too near for their labels."""
+    kept: list[int] = []
+    for length in sorted(set(lengths)):
+        if not kept or length >= 1.45 * kept[-1]:
+            kept.append(length)
+    axes.set_xscale("log")
+    axes.set_xticks(kept, [str(length) for length in kept])
+    axes.minorticks_off()
+    axes.set_xlabel(label)
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """Draws without a display and in our look, and leaves matplotlib's settings as they were."""
-    import matplotlib
-
     matplotlib.use("Agg")
     with matplotlib.rc_context(_SETTINGS):
         yield
@@ -56,9 +75,6 @@ def style() -> Iterator[None]:
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Writes ``path`` as vector PDF and as PNG, each whole or not at all, and closes the figure."""
-    from matplotlib import pyplot
-    from matplotlib.text import Text
-
     for text in figure.findobj(Text):  # names of files may hold what no font can draw
         assert isinstance(text, Text)
         shown = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text.get_text())

@@ -6,10 +6,11 @@ the manifest, and the directory where results go by default.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from whatwhere.errors import WhatwhereError
 
@@ -33,47 +34,30 @@ class Opened:
     """Where results go by default, in a folder named after the study."""
 
 
-@runtime_checkable
-class Subject(Protocol):
+@dataclass(frozen=True)
+class Subject(ABC):
     """A kind of thing that can be measured."""
 
-    @property
-    def argument(self) -> str | None:
-        """The name of the command's argument; None if there is none."""
-        ...
+    argument: str | None
+    """The name of the command's argument; None if there is none."""
+    help: str
+    """What may be given there."""
+    part: Literal["run", "once"] | None
+    """Its part of a reproduction: asked of every run, asked once, or not at all."""
+    steps: bool = False
+    """Whether a checkpoint of a run may be chosen by its step."""
 
-    @property
-    def help(self) -> str:
-        """What may be given there."""
-        ...
-
-    @property
-    def part(self) -> Literal["run", "once"] | None:
-        """Its part of a reproduction: asked of every run, asked once, or not at all."""
-        ...
-
-    @property
-    def steps(self) -> bool:
-        """Whether a checkpoint of a run may be chosen by its step."""
-        ...
-
+    @abstractmethod
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens what a user named, or takes a loaded object.
 
         Raises:
             WhatwhereError: there is no such thing, or it cannot be measured.
         """
-        ...
 
 
-@dataclass(frozen=True)
-class _Nothing:
+class _Nothing(Subject):
     """The theory: it needs no model."""
-
-    argument: None = None
-    help: str = ""
-    part: Literal["run", "once"] | None = "once"
-    steps: bool = False
 
     def open(self, source: Any = None, step: int | None = None) -> Opened:
         """Nothing to open."""
@@ -82,14 +66,8 @@ class _Nothing:
         return Opened(None, "theory", {}, Path())
 
 
-@dataclass(frozen=True)
-class _Trained:
+class _Trained(Subject):
     """A model of ours that was trained on a task."""
-
-    argument: str = "model"
-    help: str = "A shipped model (number, letter, letter-control), a run directory or a checkpoint file."
-    part: Literal["run", "once"] | None = "run"
-    steps: bool = True
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model; a run gives its last checkpoint, or that of a step."""
@@ -108,14 +86,8 @@ class _Trained:
         return Opened(model, name, inputs, _home(source))
 
 
-@dataclass(frozen=True)
-class _OfRun:
+class _OfRun(Subject):
     """A run with its checkpoints and its learning curves."""
-
-    argument: str = "run"
-    help: str = "A run directory, as `whatwhere train` makes it."
-    part: Literal["run", "once"] | None = "run"
-    steps: bool = False
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Opens the run."""
@@ -129,19 +101,12 @@ class _OfRun:
         return Opened(run, str(run.directory), inputs, run.directory)
 
 
-@dataclass(frozen=True)
-class _Rotary:
+class _Rotary(Subject):
     """Any model whose attention can be read: ours, a transformers model, a GGUF file."""
-
-    argument: str = "model"
-    help: str = "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file."
-    part: Literal["run", "once"] | None = "run"
-    steps: bool = True
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""
-        from whatwhere.trace.fingerprint import weights_fingerprint
-        from whatwhere.trace.traceable import traceable
+        from whatwhere.trace.traceable import traceable, weights_fingerprint
         from whatwhere.zoo.load import load
 
         model = traceable(load(source, step) if isinstance(source, str | Path) else source)
@@ -150,13 +115,9 @@ class _Rotary:
 
 
 @dataclass(frozen=True)
-class _OfSweep:
+class _OfSweep(Subject):
     """Many runs in one table, or the tables of such runs that come with the study."""
 
-    argument: str = "sweep"
-    help: str = "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package."
-    part: Literal["run", "once"] | None = None
-    steps: bool = False
     shipped: Path | None = None
     """The tables that come with the study."""
 
@@ -182,8 +143,21 @@ class _OfSweep:
         return Opened(directory, SHIPPED if shipped else str(source), {"sweep": fingerprint(contents)}, home)
 
 
-NOTHING, TRAINED, RUN, ROTARY, SWEEP = _Nothing(), _Trained(), _OfRun(), _Rotary(), _OfSweep()
-LANGUAGE_MODEL = _Rotary(help="A model directory, a hub name or a GGUF file.", part=None, steps=False)
+NOTHING = _Nothing(None, "", "once")
+TRAINED = _Trained(
+    "model",
+    "A shipped model (number, letter, letter-control), a run directory or a checkpoint file.",
+    "run",
+    steps=True,
+)
+RUN = _OfRun("run", "A run directory, as `whatwhere train` makes it.", "run")
+ROTARY = _Rotary(
+    "model", "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file.", "run", steps=True
+)
+LANGUAGE_MODEL = replace(ROTARY, help="A model directory, a hub name or a GGUF file.", part=None, steps=False)
+SWEEP = _OfSweep(
+    "sweep", "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package.", None
+)
 
 
 def _home(source: Any) -> Path:

@@ -1,26 +1,51 @@
-"""What summaries are made of: narrow tables, and remarks below them."""
+"""What summaries are made of: narrow tables, remarks below them, and numbers as people read them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from whatwhere.heads.estimate import Estimate
 
-def table(*columns: str, left: Sequence[str] = (), title: str = "") -> Table:
+Rows = Iterable[Sequence[str]]
+"""The cells of each row."""
+
+
+def table(*columns: str, rows: Rows = (), left: Sequence[str] = (), title: str = "", caption: str = "") -> Table:
     """A narrow table: numbers stand to the right, the columns named in ``left`` to the left."""
     made = Table(
         title=escape(title) or None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=0,
-        pad_edge=False, show_edge=False,
+        pad_edge=False, show_edge=False, caption=caption or None, caption_justify="left",
     )  # fmt: skip
     for name in columns:
         made.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    for cells in rows:
+        made.add_row(*cells)
     return made
 
 
 def remark(text: str) -> Text:
     """An explanation below a table."""
     return Text(text, style="dim")
+
+
+def ends(found: Estimate, form: str = ".2f", between: str = "-") -> str:
+    """The interval of an estimate: ``0.26-0.41``."""
+    return f"{found.low:{form}}{between}{found.high:{form}}"
+
+
+def spanned(found: Estimate, form: str = ".2f", between: str = "-") -> str:
+    """An estimate with its interval: ``0.33 (0.26-0.41)``."""
+    return f"{found.value:{form}} ({ends(found, form, between)})"
+
+
+def number_runs(numbers: Iterable[int], between: str = ", ") -> str:
+    """Numbers with runs joined, ``0-4, 6``; ``none`` for nothing."""
+    known = sorted(set(numbers))
+    starts = [number for number in known if number - 1 not in known]
+    lasts = [number for number in known if number + 1 not in known]
+    return between.join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, lasts, strict=True)) or "none"

@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.store.files import cache_directory
@@ -117,7 +119,6 @@ def read_header(path: Path) -> Any:
     Raises:
         WhatwhereError: the file is damaged.
     """
-    import numpy as np
     from gguf import GGUFReader
 
     class Bounded(GGUFReader):

@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
-from whatwhere.trace.description import check_description, check_files
 from whatwhere.trace.gguf import converted, is_gguf
 from whatwhere.trace.rotary import RotaryModel, check_family
-from whatwhere.trace.weights import load_weights
+from whatwhere.trace.weights import check_description, check_files, load_weights
 
 ROOM = 1.2
 """Memory that a model takes while it loads, against the size of its weights."""

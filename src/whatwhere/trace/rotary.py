@@ -17,10 +17,9 @@ from torch import Tensor
 from whatwhere.errors import WhatwhereError
 from whatwhere.trace.attention import Reading, Seen, layer_trace
 from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
-from whatwhere.trace.interface import Watch
+from whatwhere.trace.interface import Watch, WatchGPTJ
 from whatwhere.trace.layer import LayerTrace, Tokens
 from whatwhere.trace.rotation import Planes
-from whatwhere.trace.transformers_gptj import WatchGPTJ
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

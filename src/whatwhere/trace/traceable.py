@@ -2,25 +2,36 @@
 
 Our GPT-J, the hand-built heads of :mod:`whatwhere.theory`, loaded transformers models and TransformerLens' bridges all
 become :class:`whatwhere.trace.forward.Traceable`, so each analysis and each intervention is written once.
+
+A ``TransformerBridge`` of TransformerLens puts a component of its own in the place of each part of the model it wraps,
+and its attention does not go through transformers' interface. Each component keeps the part that it stands for, so the
+model can be put together again beside the bridge: same weights (the same tensors, not copies), and the bridge is not
+touched. It is recognised by its shape, so nothing here needs TransformerLens.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.forward import Traceable as Traceable
 from whatwhere.trace.interventions import Ablate, Head, Intervention
 from whatwhere.trace.layer import Tokens, Trace
-from whatwhere.trace.lens import is_bridge, unbridged
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import RotaryModel
+
+_ENDS = 256
+"""Numbers of each end of a parameter that count: enough to tell checkpoints apart, whatever the size of the model."""
+_ORIGINAL = "_original_component"
+"""Where a component of a bridge keeps the part that it stands for."""
 
 
 def traceable(model: object) -> Traceable:
@@ -96,3 +107,37 @@ def run(
     """
     ablations = [Ablate(layer, head) for layer, head in ablate]
     return traceable(model).run(tokens, interventions=[*ablations, *interventions])
+
+
+def weights_fingerprint(model: Traceable) -> str:
+    """Equal models have equal names; so results of one are not taken for those of another."""
+    digest = hashlib.sha256(model.name.encode())
+    inner = getattr(model, "model", None)
+    if isinstance(inner, nn.Module):
+        if describe := getattr(getattr(inner, "config", None), "to_json_string", None):
+            digest.update(str(describe()).encode())  # of transformers: the same weights turn by another base
+        for name, parameter in inner.named_parameters():
+            flat = parameter.detach().flatten()
+            ends = [part.float().cpu().numpy().tobytes() for part in (flat[:_ENDS], flat[-_ENDS:])]
+            digest.update(b"".join([name.encode(), str(tuple(parameter.shape)).encode(), *ends]))
+    return digest.hexdigest()[:16]
+
+
+def is_bridge(model: object) -> bool:
+    """Whether this is a ``TransformerBridge`` around another model."""
+    named = any(kind.__name__ == "TransformerBridge" for kind in type(model).__mro__)
+    return named and isinstance(getattr(model, "original_model", None), nn.Module)
+
+
+def unbridged(bridge: object) -> nn.Module:
+    """The model inside a bridge, with its own parts in their places and the bridge's weights."""
+    return _restored(getattr(bridge, "original_model"))  # noqa: B009 (known by its shape, not by its type)
+
+
+def _restored(part: nn.Module) -> nn.Module:
+    kept = part._modules.get(_ORIGINAL)
+    if kept is not None:
+        return _restored(kept)
+    again = copy(part)
+    again._modules = {name: child if child is None else _restored(child) for name, child in part._modules.items()}
+    return again

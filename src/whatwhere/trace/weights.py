@@ -1,13 +1,22 @@
 """Weights of a transformers model, refused unless they are those that its configuration describes.
 
 transformers fills what a checkpoint lacks with random numbers, which would be scored as if they had been trained.
+
+What a model directory says of itself is checked before transformers builds anything of it. A configuration may claim a
+million layers, and building them takes for ever even without weights. Weights of another size than the configuration
+describes would be filled with random numbers first and refused afterwards.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 
 from whatwhere.errors import WhatwhereError
 
@@ -16,6 +25,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 """Names that an error lists."""
+MOST_PARTS = 4096
+"""Layers or experts of a model; the largest models have some hundreds."""
+_PARTS = re.compile(r"layers?$|experts$|blocks?$")
+_PACKED = 64
+"""Numbers that one stored number may stand for: quantised weights are packed, and experts may share theirs."""
 
 
 def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
@@ -35,12 +49,16 @@ def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
         place, trust_remote_code=False, output_loading_info=True, ignore_mismatched_sizes=True, **options
     )
     model, report = loaded
+    floats = [(name, weights) for name, weights in model.named_parameters() if weights.is_floating_point()]
     mismatched = [name if isinstance(name, str) else name[0] for name in report["mismatched_keys"]]
     for what, names in (
         ("are missing from it", report["missing_keys"]),
         ("are in it and not in its model", report["unexpected_keys"]),
         ("have another shape than its model", mismatched),
-        ("are not finite (NaN or infinity)", _not_finite(model)),
+        (
+            "are not finite (NaN or infinity)",
+            [name for name, weights in floats if not bool(torch.isfinite(weights).all())],
+        ),
     ):
         if names:
             listed = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -51,6 +69,54 @@ def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
     return model
 
 
-def _not_finite(model: PreTrainedModel) -> list[str]:
-    named = ((name, weights) for name, weights in model.named_parameters() if weights.is_floating_point())
-    return [name for name, weights in named if not bool(torch.isfinite(weights).all())]
+def check_description(source: str, content: object) -> None:
+    """Refuses a ``config.json`` that is no object, or that claims absurdly many layers or experts."""
+    if not isinstance(content, Mapping):
+        raise WhatwhereError(
+            f"expected a JSON object in the config.json of {source}, got {content!r:.60}; fetch it again."
+        )
+    for name, count in _counts(content):
+        if count > MOST_PARTS:
+            raise WhatwhereError(
+                f"expected {name} of at most {MOST_PARTS:,} in the config.json of {source}, got {count:,.0f}; mend it, "
+                "or fetch it again."
+            )
+
+
+def _counts(content: Any) -> Iterator[tuple[str, float]]:
+    """Numbers of layers and experts by name, in nested configurations too."""
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _counts(value)
+        elif isinstance(value, int | float) and _PARTS.search(str(name)):
+            yield str(name), value
+
+
+def check_files(source: str, place: Path, weights: int) -> None:
+    """Refuses a directory without safetensors, or whose files hold far fewer numbers than its configuration describes.
+
+    ``weights`` is how many it describes; ``source`` is what the user called the model.
+    """
+    files = sorted(place.glob("*.safetensors"))
+    if not files:
+        pickles = sorted(path.name for path in (*place.glob("*.bin"), *place.glob("*.pt*")))
+        raise WhatwhereError(
+            f"expected weights as safetensors in {source}, got "
+            + (f"{pickles[0]}, a pickle, which could run code when it is read. Load it" if pickles else "none. Save it")
+            + " where you trust it, and write it with model.save_pretrained(DIR)."
+        )
+    held = sum(_numbers(path) for path in files)
+    if weights > _PACKED * held:
+        raise WhatwhereError(
+            f"expected weights of {source} as its config.json describes them ({weights:,} numbers), got {held:,}; mend "
+            "the sizes in config.json, or fetch it again."
+        )
+
+
+def _numbers(path: Path) -> int:
+    try:
+        with safe_open(path, framework="numpy") as opened:
+            shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError) as error:
+        raise WhatwhereError(f"{path} is not a whole safetensors file: {error}. Fetch it again.") from error
+    return sum(map(math.prod, shapes))

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 
 def environment() -> Mapping[str, Any]:
     """The versions, machine and revision that a result was made with."""
-    import torch
-
     return {
         "whatwhere": version("whatwhere"),
         "revision": _revision(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from whatwhere.model.gptj import GPTJ
@@ -15,11 +14,6 @@ def accuracy_by_hop(model: GPTJ, batch: Batch, max_hops: int) -> list[float]:
     right = model.predict(batch.tokens) == batch.answers
     classes = [right[batch.hops == hop] for hop in range(1, max_hops + 1)]
     return [float(of_class.mean()) if len(of_class) else float("nan") for of_class in classes]
-
-
-def mean_accuracy(by_hop: list[float]) -> float:
-    """The mean over hop classes, equal weights (the paper's magenta line)."""
-    return float(np.mean(by_hop))
 
 
 def measure_on_test_split(run: Run) -> list[TestAccuracy]:

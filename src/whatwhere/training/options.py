@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MOST_NUMBERED = 1 << 16
 """More planes or layers than any model has; so that a wrong number is refused and not written out."""
+PLANES, LAYERS = (1, "planes by their IDs from 1, such as 1-8,20"), (0, "layers from 0, such as 0-3")
+"""The least number of each, and what is expected."""
 _TASK = ("generator", "distractors")
 _MODEL = ("heads", "layers", "d_model", "d_mlp", "dropout", "attention_dropout", "activation", "nope_from")
 _SCHEDULE = ("warmup", "steps")
@@ -68,13 +70,13 @@ class Options:
         if self.rope_base is not None:
             model = replace(model, rope_base=self.rope_base or None)
         if self.close is not None:
-            model = replace(model, closed_planes=(planes(self.close),) * model.layers)
+            model = replace(model, closed_planes=(numbers(self.close, *PLANES),) * model.layers)
         schedule = replace(base.schedule, **self._chosen(_SCHEDULE))
         if self.lr is not None:
             schedule = replace(schedule, peak=self.lr)
         rest = self._chosen(_TRAINING)
         if self.penalty_layers is not None:
-            rest["penalty_layers"] = layers(self.penalty_layers)
+            rest["penalty_layers"] = numbers(self.penalty_layers, *LAYERS)
         if self.precision is not None:
             rest["precision"] = check_precision(self.precision)
         device = choose_device(self.device)
@@ -84,25 +86,12 @@ class Options:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-def planes(text: str) -> tuple[int, ...]:
-    """The plane IDs that a text such as ``1-8,20`` names, in order.
+def numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
+    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order.
 
     Raises:
         WhatwhereError: it is not such a text.
     """
-    return _numbers(text, 1, "planes by their IDs from 1, such as 1-8,20")
-
-
-def layers(text: str) -> tuple[int, ...]:
-    """The layers that a text such as ``0-3`` names, in order.
-
-    Raises:
-        WhatwhereError: it is not such a text.
-    """
-    return _numbers(text, 0, "layers from 0, such as 0-3")
-
-
-def _numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
     chosen: set[int] = set()
     try:
         for word in text.split(","):

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.machine import memory
@@ -248,8 +249,6 @@ class Run:
 
     def metrics(self) -> list[dict[str, float]]:
         """The learning curves, a line per checkpoint; none before the first."""
-        import pandas as pd
-
         if not self.manifest.has(METRICS):
             return []
         content = self.manifest.get(METRICS, "the run's metrics")
@@ -269,8 +268,6 @@ class Run:
 
     def write_metrics(self, rows: Sequence[dict[str, float]]) -> None:
         """Replaces the learning curves."""
-        import pandas as pd
-
         self.manifest.put(METRICS, write_csv(pd.DataFrame(rows)))
 
     def test(self) -> list[TestAccuracy]:

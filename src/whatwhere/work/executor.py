@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.study import resolve
+from whatwhere.studies.study import Progress, resolve
 
 JobProgress = Callable[[str, str, int, int], None]
 """Told the job, what it is doing, how much of that is done, and how much there is."""
@@ -39,7 +39,7 @@ class Job:
         """``train`` for ``train-number``: jobs that can be chosen together."""
         return self.name.partition("-")[0]
 
-    def do(self, progress: Callable[[str, int, int], None]) -> Any:
+    def do(self, progress: Progress) -> Any:
         """Does the work in this process."""
         return resolve(self.call)(progress=progress, **self.arguments)
 
@@ -56,7 +56,7 @@ class Outcome:
     """Whether it is a defect of ours rather than a user's mistake."""
 
 
-def attempt(job: Job, progress: Callable[[str, int, int], None]) -> Outcome:
+def attempt(job: Job, progress: Progress) -> Outcome:
     """Does a job and reports how it ended; a stop request passes through."""
     try:
         return Outcome(job.name, job.do(progress))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,12 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.addresses import local
 from whatwhere.studies import study_named
 from whatwhere.studies.measuring import measure
+from whatwhere.studies.study import Progress
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.evaluate import measure_on_test_split
 from whatwhere.training.loop import train
 from whatwhere.training.run import Run
 
-Progress = Callable[[str, int, int], None]
 KEPT = "kept"
 """The result of a job that found everything up to date."""
 

@@ -9,7 +9,7 @@ DIR/figures, claims.*, timing.csv, report.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -154,7 +154,7 @@ def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
     return manifest.record.settings if manifest.exists else None
 
 
-def choose(jobs: list[Job], names: list[str]) -> list[Job]:
+def choose(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
     """The jobs of these names or groups (``train``, ``length-number``); all if there are none.
 
     Raises:

@@ -1,6 +1,8 @@
 """Figures, claims and the page of what is on disk; nothing is measured here.
 
-A directory is a reproduction, a run, or any folder that holds the results of studies.
+A directory is a reproduction, a run, or any folder that holds the results of studies. ``baseline.json`` beside this
+file lists which claims held before, by preset, so that a reproduction can serve as a regression test;
+``tools/record_claims.py`` writes it. ``zoo`` is the preset of reproductions from the shipped models.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import read_json
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES
 from whatwhere.studies.claim import Judged
@@ -20,6 +23,9 @@ from whatwhere.studies.result_places import is_reproduction, places_in
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.studies.watched import WATCHED
+
+BASELINE = Path(__file__).with_name("baseline.json")
+PRESETS = ("smoke", "short", "paper", "zoo")
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,6 @@ def draw_together(directory: Path) -> list[Path]:
     return written
 
 
-def judge_directory(directory: Path) -> list[Judged]:
-    """Judges every claim on a reproduction."""
-    return judge(evidence_of(directory))
-
-
 def make_report(directory: Path, progress: Progress = no_progress) -> Report:
     """Draws everything, judges the claims (of a reproduction) and writes the page.
 
@@ -97,9 +98,25 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
     judged: list[Judged] = []
     if is_reproduction(directory):
         progress("judging the claims", 0, 1)
-        judged = judge_directory(directory)
+        judged = judge(evidence_of(directory))
         write_claims(directory, judged)
     from whatwhere.page import write_page
 
     progress("writing the page", 0, 1)
     return Report(figures, judged, write_page(directory))
+
+
+def regressions(judged: Sequence[Judged], preset: str, path: Path = BASELINE) -> list[str]:
+    """The claims that held in the recorded baseline of a preset and no longer do, in words.
+
+    A preset without a record has none.
+
+    Raises:
+        WhatwhereError: the baseline is damaged.
+    """
+    held = set(read_json(path, "the recorded baseline of the claims").get(preset, []))
+    return [
+        f"{one.claim.id} held in the baseline of {preset} and is now: {one.verdict}. {one.why}"
+        for one in judged
+        if one.claim.id in held and one.verdict != "holds"
+    ]

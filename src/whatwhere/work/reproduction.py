@@ -10,17 +10,17 @@ from typing import Any
 
 from whatwhere.store.locks import hold
 from whatwhere.store.manifest import Manifest
+from whatwhere.store.tables import to_frame, write_csv
 from whatwhere.studies.claim import Judged
-from whatwhere.studies.judging import write_claims
+from whatwhere.studies.evidence import evidence_of
+from whatwhere.studies.judging import judge, write_claims
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.interrupt import Interrupted
-from whatwhere.work.baseline import regressions
-from whatwhere.work.cost import training_seconds
 from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
-from whatwhere.work.plan import Plan, choose, jobs_of
+from whatwhere.work.plan import Plan, jobs_of
 from whatwhere.work.processes import WorkerProcesses
-from whatwhere.work.reporting import draw_places, draw_together, judge_directory
-from whatwhere.work.timing import Timing, timing_csv, timings
+from whatwhere.work.reporting import draw_places, draw_together, regressions
+from whatwhere.work.timing import Timing, timings, training_seconds
 
 KIND = "reproduction"
 
@@ -64,10 +64,6 @@ class Reproduction:
         measuring = jobs_of(plan, directory)
         self.jobs = [*measuring, *_drawing_jobs(measuring, directory)]
 
-    def choose(self, names: Sequence[str]) -> list[Job]:
-        """Some jobs by name or group; all if there are none."""
-        return choose(self.jobs, list(names))
-
     def estimate(self, jobs: Sequence[Job], workers: int) -> float:
         """About how many seconds the trainings among some jobs take."""
         configs = [TrainingConfig.from_dict(job.arguments["config"]) for job in jobs if job.group == "train"]
@@ -101,12 +97,12 @@ class Reproduction:
     def _finish(self, *, whole: bool) -> Done:
         """Times, claims and, if all jobs were asked for, the page."""
         rows = timings(self.jobs, self.manifest.record.seconds)
-        self.manifest.put("timing.csv", timing_csv(rows))
+        self.manifest.put("timing.csv", write_csv(to_frame(Timing, rows)))
         if not whole:
             return Done(self.directory, rows)
         from whatwhere.page import write_page
 
-        judged = judge_directory(self.directory)
+        judged = judge(evidence_of(self.directory))
         write_claims(self.directory, judged)
         page = write_page(self.directory)
         self.manifest.finish(0.0)
@@ -121,7 +117,7 @@ def _drawing_jobs(before: Sequence[Job], directory: Path) -> list[Job]:
         Job(
             f"figures-{label}" if label else "figures", "figures drawn", draw,
             {"directory": str(directory), "label": label},
-            tuple(job.name for job in before if _of_label(job, label)),
+            tuple(job.name for job in before if job.name.partition("-")[2] == label),
         )
         for label in ("", *labels)
         if label == "" or "-" not in label.removeprefix("letter-control")
@@ -131,10 +127,6 @@ def _drawing_jobs(before: Sequence[Job], directory: Path) -> list[Job]:
         {"directory": str(directory)}, tuple(job.name for job in before),
     )  # fmt: skip
     return [*made, together]
-
-
-def _of_label(job: Job, label: str) -> bool:
-    return job.name.partition("-")[2] == label
 
 
 def draw_model(progress: Any, directory: str, label: str) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot
 
 from whatwhere.store.files import write_text
 from whatwhere.studies.style import HOPS, NEUTRAL, save_figure, style
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FIGURE, PAGE = "figures/sweep", "sweep.html"
 _FIXED = ("item", "status", "problem", "seed", "steps", "seconds")
@@ -68,8 +68,6 @@ def with_groups(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(table: pd.DataFrame, path: Path) -> list[Path]:
-    from matplotlib import pyplot
-
     groups = list(dict.fromkeys(table["group"]))[:_MOST_GROUPS]
     hops = [name for name in outcome_columns(table) if name.startswith("accuracy_hop")]
     others = [name for name in outcome_columns(table) if not name.startswith("accuracy")][: _MOST_PANELS - 1]

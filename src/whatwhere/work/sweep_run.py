@@ -9,11 +9,12 @@ interrupted, or whose specification grew, goes on with what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.addresses import local
@@ -22,14 +23,11 @@ from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import study_named
 from whatwhere.studies.results import Results
-from whatwhere.studies.study import decisive, resolve
+from whatwhere.studies.study import Progress, decisive, resolve
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Executor, Job, Observer, run_jobs
 from whatwhere.work.jobs import begun, run_study, train_run
 from whatwhere.work.sweep_spec import Item
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TABLE = "sweep.csv"
 NEEDED = ("items/*/*.csv", "items/*/*.json", "items/*/*/*.csv", "items/*/*/manifest.json", TABLE)
@@ -83,8 +81,6 @@ class Sweep:
 
     def collect(self) -> pd.DataFrame:
         """Writes the table from the results that are there."""
-        import pandas as pd
-
         rows = []
         for item in self.items:
             failed = item.name in self.failures
@@ -144,7 +140,7 @@ def _is_complete(directory: Path, name: str, settings: Mapping[str, Any]) -> boo
 
 
 def do_item(
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
     directory: str,
     config: Mapping[str, Any] | None,
     source: str | None,

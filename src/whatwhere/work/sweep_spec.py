@@ -101,14 +101,18 @@ def read_sweep(path: Path) -> list[Item]:
     common = {key: value for key, value in content.items() if key not in _PARTS}
     grids = content.get("grid", [{}] if common else [])
     models = content.get("models", [])
-    if not _are_tables(grids):
+    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
         raise WhatwhereError(f"each grid of {path} should be a table of its own, headed [[grid]].")
     if not isinstance(models, list) or not all(isinstance(model, str) for model in models):
         raise WhatwhereError(f"models in {path}: expected a list of names and paths, got {models!r:.80}.")
     items: dict[str, Item] = {}
     made = itertools.chain(
         *(_trainings({**common, **grid}, set(grid), measures, path) for grid in grids),
-        (_model(place, measures) for entry in models for place in _places(entry, path)),
+        (
+            Item(_name([place]), {"model": place}, {"heads": {}} if measures is None else measures)
+            for entry in models
+            for place in _places(entry, path)
+        ),
     )
     size = sum(math.prod(len(v) for v in {**common, **grid}.values() if isinstance(v, list)) for grid in grids)
     if size > MOST_ITEMS:
@@ -148,10 +152,6 @@ def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
     return content
 
 
-def _are_tables(grids: object) -> bool:
-    return isinstance(grids, list) and all(isinstance(grid, dict) for grid in grids)
-
-
 def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, path: Path) -> Iterator[Item]:
     """The items of one grid; what it varies, by a list or by being a grid's own, is part of their names."""
     known = {*_OPTIONS, *_PARAMETERS}
@@ -178,10 +178,6 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
             raise WhatwhereError(f"the item {name} of {path} is impossible: {error}") from error
         varied_values = {key: value for key, value in point.items() if key != "threads"}
         yield Item(name, varied_values, {"dynamics": {}} if measures is None else measures, config.to_dict())
-
-
-def _model(place: str, measures: Measures) -> Item:
-    return Item(_name([place]), {"model": place}, {"heads": {}} if measures is None else measures)
 
 
 def _places(entry: str, path: Path) -> list[str]:

@@ -1,18 +1,28 @@
-"""What each job of the reproduction took, beside what the authors report (Appendix, compute resources).
+"""What the jobs of a reproduction took, beside what the authors report (Appendix, compute resources), and will take.
 
 The authors: 28 min 30 s and 26 min 29 s of training on one RTX A5000, then 5 hours of GPU and 8.5 hours of a 16-core
-CPU for the metrics of each model, and 2.0 TB of stored attention.
+CPU for the metrics of each model, and 2.0 TB of stored attention. What trainings will cost is estimated from a few
+steps of each kind on this machine as it is now.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from math import nan
 from pathlib import Path
 
+import torch
+
+from whatwhere.machine.memory import in_words
+from whatwhere.model.dropout import Dropout
+from whatwhere.model.gptj import GPTJ
 from whatwhere.store.manifest import Manifest
-from whatwhere.store.tables import to_frame, write_csv
+from whatwhere.training.config import TrainingConfig
+from whatwhere.training.gradient import loss_and_gradients
+from whatwhere.training.optimiser import Optimiser
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Job
 
@@ -22,6 +32,10 @@ CPU = {"dynamics-number": 8.5 * 3600, "dynamics-letter": 8.5 * 3600}
 STORED = 2.0e12
 SUMS = ("total", "elapsed")
 """The last rows: the time of all jobs, and the time that passed, which is less where jobs ran in parallel."""
+_TIMED_STEPS = 3
+_STATES = 3 * 2
+"""Weights and two moments, in each of the two states that are kept."""
+_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -58,11 +72,6 @@ def _timing(job: Job) -> Timing:
     return Timing(job.name, seconds, size, GPU.get(job.name, nan), CPU.get(job.name, nan), nan)
 
 
-def timing_csv(rows: Sequence[Timing]) -> bytes:
-    """The content of ``timing.csv``."""
-    return write_csv(to_frame(Timing, rows))
-
-
 def duration(seconds: float) -> str:
     """A time for people: 4.2 s, 28 min 30 s, 8 h 30 min; nothing for NaN."""
     if seconds != seconds:
@@ -76,10 +85,48 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes for people, in powers of ten; nothing for NaN."""
-    if count != count:
-        return ""
-    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= of:
-            return f"{count / of:.1f} {unit}"
-    return f"{count:.0f} B"
+    """A number of bytes for people; nothing for NaN."""
+    return "" if count != count else in_words(count)
+
+
+def training_seconds(configs: Sequence[TrainingConfig], workers: int) -> float:
+    """How long some trainings take together, one core each, ``workers`` at a time."""
+    each = [seconds_of(config) for config in configs]
+    return max(sum(each) / workers, max(each, default=0.0))
+
+
+def seconds_of(config: TrainingConfig) -> float:
+    """How long one training takes on one core."""
+    return _seconds_per_step(_kind(config)) * config.schedule.steps
+
+
+def bytes_of(config: TrainingConfig) -> int:
+    """What one training leaves on disk."""
+    return config.model.parameters * (config.schedule.steps // config.spacing + _STATES) * _BYTES
+
+
+def _kind(config: TrainingConfig) -> TrainingConfig:
+    """What decides the pace of a step; all else is set to the same."""
+    same = replace(config.schedule, peak=1e-4, warmup=0, hold=0, steps=1)
+    return replace(config, seed=0, device="cpu", threads=1, schedule=same, preset="")
+
+
+@cache
+def _seconds_per_step(config: TrainingConfig) -> float:
+    """The best of a few steps on random tokens: what a step costs does not depend on what they are."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        model = GPTJ(config.model)
+        model.multiply_in(torch.bfloat16 if config.precision == "bfloat16" else torch.float32)
+        optimiser = Optimiser(model, config)
+        tokens = torch.randint(0, config.model.vocab_size, (config.batch, config.task.length))
+        times = []
+        for _ in range(_TIMED_STEPS + 1):  # the first warms up
+            began = time.perf_counter()
+            _, gradients = loss_and_gradients(model, tokens, tokens[:, 0], lambda first_row: Dropout(0, 0, first_row))
+            optimiser.step(gradients, config.schedule.peak)
+            times.append(time.perf_counter() - began)
+        return min(times[1:])
+    finally:
+        torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from whatwhere.studies.cache.pattern_files import CONFIG, PATTERN, SCORES, pattern_files
+from whatwhere.studies.cache.cache_needs import CONFIG, PATTERN, SCORES, pattern_files
 from whatwhere.studies.cache.streamed_runs import streamed_sets
 from whatwhere.studies.cache.tables import CacheSettings, Need
 

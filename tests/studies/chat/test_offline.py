@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.chat.offline import ReferenceSolver, TrainedModel
 from whatwhere.studies.chat.one_hop import MULTI_HOP, TASKS, floors, multi_hop_examples, one_hop_examples, solve
+from whatwhere.studies.chat.registry import ReferenceSolver, TrainedModel
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -11,13 +11,12 @@ import torch
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import rope_frequencies
-from whatwhere.studies.answering import answers
-from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.length import LENGTH
 from whatwhere.studies.length import measure as measuring
 from whatwhere.studies.length.hop_strength import HopStrength
+from whatwhere.studies.length.measure import length_variations
 from whatwhere.studies.length.tables import LengthSettings
-from whatwhere.studies.length.variations import length_variations
 from whatwhere.studies.measuring import study
 from whatwhere.studies.results import Results
 from whatwhere.tasks import LetterTask, NumberTask, Task

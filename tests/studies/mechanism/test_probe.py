@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatwhere.studies.mechanism.probe import decode, pointers
+from whatwhere.studies.mechanism.readout import decode, pointers
 from whatwhere.tasks import LetterTask
 
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from whatwhere.heads.estimate import Estimate, share
-from whatwhere.studies.mechanism.tables import Ablation, Delivery, Role
-from whatwhere.studies.mechanism.verdicts import SERVES, judge, served_distances
+from whatwhere.heads.roles import RoleShare
+from whatwhere.studies.mechanism.ablation import SERVES, judge, served_distances
+from whatwhere.studies.mechanism.tables import Ablation, Delivery
 
 
 def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
@@ -27,7 +28,7 @@ def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
         for distance in (1, 2)
     ]
     roles = [
-        Role(layer, 0, queries, None, role, share(hits, 100))
+        RoleShare(layer, 0, queries, None, role, share(hits, 100))
         for layer in needed
         for queries in ("path", "last", *(["served"] if layer in serves else []))
         for role, hits in (("index", 90 if queries == "served" else 10), ("itself", 40))

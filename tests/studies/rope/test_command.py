@@ -18,7 +18,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.measuring import study
 from whatwhere.studies.rope.measured_rope import fitted_base
-from whatwhere.studies.rope.tables import layer_runs
+from whatwhere.studies.terminal import number_runs
 
 
 def test_the_exit_code_says_whether_all_is_well(
@@ -73,4 +73,4 @@ def test_the_base_is_read_off_the_frequencies(base: float):
 
 
 def test_layers_are_listed_in_runs():
-    assert layer_runs([0, 1, 2, 5, 7, 8]) == "0-2,5,7-8"
+    assert number_runs([0, 1, 2, 5, 7, 8], ",") == "0-2,5,7-8"

@@ -1,11 +1,20 @@
 """How much each head needs keys that are far away, by several scores; and the order in which KV heads are streamed.
 
 A score of query heads becomes one of KV heads by its mean over the group that shares a KV head, as DuoAttention's
-on-the-fly variant in kvpress does it, too.
+on-the-fly variant in kvpress does it, too. The order is written in formats that others read:
+
+- ``duo_attention/full_attention_heads.tsv`` with ``config.json``: DuoAttention's pattern, which kvpress' press of that
+  name reads, too. A row per layer, a column per KV head; the larger a number, the longer the head keeps its whole
+  cache. Numbers are places in the order, from 0 to 1, so that any sparsity streams the heads of our policy.
+- ``head_scores.json``: ``{"layer-head": [need]}`` on one line, as the scores of retrieval heads (Wu et al. 2024) are
+  stored. Each query head has the need of its KV head. Heads without a score are left out.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,6 +44,9 @@ from whatwhere.trace.rotary import RotaryModel
 
 Numbers = Float[Tensor, "6 head"]
 """Of one layer on one window: both scores of the paper, both beyond the first token, far mass, keys at the end."""
+PATTERN = "duo_attention/full_attention_heads.tsv"
+CONFIG = "duo_attention/config.json"
+SCORES = "head_scores.json"
 
 
 def kv_heads(model: RotaryModel) -> int:
@@ -52,7 +64,8 @@ def score_heads(
     def reduce(layer: LayerTrace) -> Numbers:
         scores = score_weightings(Trace((layer,)), weightings)
         both = [one for found in scores for one in (found.positional[0], found.symbolic[0])]
-        return torch.stack([*both, far_mass(layer, settings.sink, settings.recent), _keys(layer)])
+        keys = layer.visible[-1].sum().double().expand(layer.queries.shape[1])
+        return torch.stack([*both, far_mass(layer, settings.sink, settings.recent), keys])
 
     found = []
     for number in range(len(ids)):
@@ -75,10 +88,6 @@ def far_mass(layer: LayerTrace, sink: int, recent: int) -> Float[Tensor, "head"]
     keys, places = layer.key_positions, layer.query_positions[:, None]
     far = (keys >= sink) & (keys <= places - recent)  # [query, key]
     return (layer.attention().double() * far).sum(-1).mean((0, 2))
-
-
-def _keys(layer: LayerTrace) -> Float[Tensor, "head"]:
-    return layer.visible[-1].sum().double().expand(layer.queries.shape[1])
 
 
 def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]:
@@ -104,3 +113,35 @@ def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]
                 for name, own, place in zip(names, need, places, strict=True)
             ]
     return rows
+
+
+def pattern_files(needs: Sequence[Need], group: int, settings: CacheSettings, model: str) -> dict[str, bytes]:
+    """Their contents by name, for the first ranking.
+
+    Args:
+        needs: the order of all KV heads.
+        group: query heads that share a KV head.
+        settings: how many tokens a streamed head keeps.
+        model: its name.
+    """
+    order = [row for row in needs if (row.ranking, row.draw) == (settings.rankings[0], 0)]
+    shape = 1 + max(row.layer for row in order), 1 + max(row.kv_head for row in order)
+    table = np.ones(shape)
+    for row in order:
+        table[row.layer, row.kv_head] = row.place / max(1, len(order) - 1)
+    pattern = io.StringIO()
+    np.savetxt(pattern, table, delimiter="\t")
+    config = {
+        "model_name": model, "sink_size": settings.sink, "recent_size": settings.recent,
+        "ranking": settings.rankings[0],
+    }  # fmt: skip
+    scores = {
+        f"{row.layer}-{row.kv_head * group + at}": [row.need]
+        for row in order if not math.isnan(row.need)
+        for at in range(group)
+    }  # fmt: skip
+    return {
+        PATTERN: pattern.getvalue().encode(),
+        CONFIG: f"{json.dumps(config)}\n".encode(),
+        SCORES: f"{json.dumps(scores)}\n".encode(),
+    }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from whatwhere.heads.estimate import UNDEFINED, Estimate, mean, share
 from whatwhere.studies.cache.streamed_runs import StreamedSet
@@ -22,9 +23,7 @@ from whatwhere.studies.cache.tables import (
     WindowLoss,
 )
 from whatwhere.studies.language_models.passages import names_of
-
-if TYPE_CHECKING:
-    from whatwhere.trace.rotary import RotaryModel
+from whatwhere.trace.rotary import RotaryModel
 
 
 def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:
@@ -64,13 +63,11 @@ def policy_rows(
 
 def comparison_rows(losses: Sequence[WindowLoss], settings: CacheSettings) -> list[Comparison]:
     """Every two rankings at each budget."""
-    inputs = sorted({row.input for row in losses})
+    over_draws: Any = pd.DataFrame(map(vars, losses)).groupby(["budget", "ranking", "input"])["loss"].mean()
     rows = []
-    for budget in settings.budgets:
-        each = {ranking: [_mean_loss(losses, ranking, budget, at) for at in inputs] for ranking in settings.rankings}
-        for one, other in combinations(settings.rankings, 2):
-            differences = [a - b for a, b in zip(each[one], each[other], strict=True)]
-            rows.append(Comparison(budget, one, other, _over(differences, inputs, settings)))
+    for budget, (one, other) in product(settings.budgets, combinations(settings.rankings, 2)):
+        difference = over_draws[budget, one] - over_draws[budget, other]  # by input
+        rows.append(Comparison(budget, one, other, _over(difference.tolist(), difference.index.tolist(), settings)))
     return rows
 
 
@@ -91,11 +88,6 @@ def about_row(
         loss=_over([row.loss for row in full], [row.input for row in full], settings),
         passkey=_share([row for row in answers if row.ranking == FULL]),
     )
-
-
-def _mean_loss(losses: Sequence[WindowLoss], ranking: str, budget: float, at: int) -> float:
-    """Over the draws of a random ranking."""
-    return float(np.mean([r.loss for r in losses if (r.ranking, r.budget, r.input) == (ranking, budget, at)]))
 
 
 def _over(values: Sequence[float], inputs: Sequence[int], settings: CacheSettings) -> Estimate:

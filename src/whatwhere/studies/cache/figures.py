@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from whatwhere.studies.cache.tables import BOTH, FAR, INDUCTION, PAPER, POSITIONAL, RANDOM, Need, Policy
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import ENTROPY, NEUTRAL
+from whatwhere.studies.style import ENTROPY, NEUTRAL, error_bars
 from whatwhere.studies.style import POSITIONAL as ORANGE
 from whatwhere.studies.style import SYMBOLIC as GREEN
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LOOK = {
     POSITIONAL: (ORANGE, "o-"), BOTH: ("#000000", "D-"), FAR: ("#0072b2", "v--"), INDUCTION: (GREEN, "s--"),
@@ -26,8 +26,6 @@ LOOK = {
 
 def draw_losses(results: Mapping[str, Results]) -> Figure:
     """Left: loss above the full cache. Right, if the model can do it: pass keys found."""
-    from matplotlib import pyplot
-
     one = next(iter(results.values()))
     rows = one.rows("policies", Policy)
     panels = 2 if any(row.passkey.n for row in rows) else 1
@@ -50,11 +48,11 @@ def _curves(axes: Axes, rows: list[Policy], column: str) -> None:
         found = {row.budget: getattr(row, column) for row in rows if row.ranking == name}
         colour, line = LOOK[name]
         aside = 0.004 * (number - (len(names) - 1) / 2)  # so that intervals do not hide each other
-        ends = np.array([[e.value - e.low, e.high - e.value] for e in (found[b] for b in budgets)]).T
-        x, y = [budget + aside for budget in budgets], [found[budget].value for budget in budgets]
+        x, shown = [budget + aside for budget in budgets], [found[budget] for budget in budgets]
         axes.errorbar(
-            x, y, np.maximum(ends, 0), fmt=line, color=colour, markersize=4, linewidth=1.3, elinewidth=0.8, label=name
-        )
+            x, [one.value for one in shown], error_bars(shown), fmt=line, color=colour, markersize=4, linewidth=1.3,
+            elinewidth=0.8, label=name,
+        )  # fmt: skip
     axes.set_xticks(budgets, [f"{100 * budget:g} %" for budget in budgets])
     axes.set_xlim(budgets[0] - 0.08, budgets[-1] + 0.08)
     axes.set_xlabel("KV heads streamed")
@@ -62,10 +60,6 @@ def _curves(axes: Axes, rows: list[Policy], column: str) -> None:
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
     """A panel for each ranking, a cell for each KV head: the darker, the earlier it is streamed."""
-    from matplotlib import pyplot
-    from matplotlib.colors import BoundaryNorm
-    from matplotlib.patches import Patch
-
     one = next(iter(results.values()))
     rows, budgets = one.rows("needs", Need), sorted(one.settings.budgets)
     names = [name for name in dict.fromkeys(row.ranking for row in rows) if name != RANDOM] or [RANDOM]

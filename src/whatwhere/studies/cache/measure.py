@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +17,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, score_heads
+from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, pattern_files, score_heads
 from whatwhere.studies.cache.comparing import about_row, can_find_keys, comparison_rows, policy_rows
 from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
-from whatwhere.studies.cache.pattern_files import pattern_files
 from whatwhere.studies.cache.streamed_runs import StreamedSet, streamed_sets, token_losses
 from whatwhere.studies.cache.tables import CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
 from whatwhere.studies.language_models.token_windows import cut_windows, require_text_model
@@ -44,14 +44,7 @@ class CacheTexts:
 
 
 def measure(model: Any, settings: CacheSettings, results: Results, progress: Progress) -> None:
-    """Measures what the tables do not hold yet.
-
-    Args:
-        model: a transformers model with its tokenizer.
-        settings: what is streamed, and on what.
-        results: where the tables go.
-        progress: told the runs made and to make.
-    """
+    """Measures what the tables do not hold yet, of a transformers model with its tokenizer."""
     texts = texts_of(model, settings)
     group = model.heads // kv_heads(model)
     if not results.has("needs"):
@@ -66,8 +59,8 @@ def measure(model: Any, settings: CacheSettings, results: Results, progress: Pro
         list(texts.asked), model.tokenizer, settings.prompts, settings.seed, sink=settings.sink, recent=settings.recent
     )
     work = list(product(sets, range(len(texts.asked))))
-    losses = _fill("losses", WindowLoss, _losses(model, texts, settings), work, results, progress)
-    answer = _answers(model, prompts, settings)
+    losses = _fill("losses", WindowLoss, partial(_loss, model, texts, settings), work, results, progress)
+    answer = partial(_answer, model, prompts, settings)
     work = list(product(sets, range(len(prompts))))
     answers = _fill("answers", PromptAnswer, answer, work[: len(prompts)], results, progress)  # with the full cache
     if can_find_keys(answers):
@@ -100,32 +93,22 @@ def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
     )
 
 
-def _losses(model: RotaryModel, texts: CacheTexts, settings: CacheSettings) -> Callable[[StreamedSet, int], WindowLoss]:
-    """How a row of losses is made."""
-    group = model.heads // kv_heads(model)
-
-    def run(one: StreamedSet, number: int) -> WindowLoss:
-        start = settings.sink + settings.recent
-        losses, _ = token_losses(model, texts.asked[number : number + 1], one.masks(group, settings), start)
-        return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
-
-    return run
+def _loss(model: RotaryModel, texts: CacheTexts, settings: CacheSettings, one: StreamedSet, number: int) -> WindowLoss:
+    """The loss on one window."""
+    masks, start = one.masks(model.heads // kv_heads(model), settings), settings.sink + settings.recent
+    losses, _ = token_losses(model, texts.asked[number : number + 1], masks, start)
+    return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
 
 
-def _answers(
-    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings
-) -> Callable[[StreamedSet, int], PromptAnswer]:
-    """How a row of answers is made."""
-    group = model.heads // kv_heads(model)
-
-    def run(one: StreamedSet, number: int) -> PromptAnswer:
-        prompt = prompts[number]
-        start = prompt.ids.shape[1] - prompt.answer - 1
-        losses, likely = token_losses(model, prompt.ids, one.masks(group, settings), start)
-        right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
-        return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
-
-    return run
+def _answer(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings, one: StreamedSet, number: int
+) -> PromptAnswer:
+    """The answer to one prompt."""
+    prompt, masks = prompts[number], one.masks(model.heads // kv_heads(model), settings)
+    start = prompt.ids.shape[1] - prompt.answer - 1
+    losses, likely = token_losses(model, prompt.ids, masks, start)
+    right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
+    return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
 
 
 def _fill(
@@ -144,9 +127,7 @@ def _fill(
         progress(f"{table}: {one.ranking} at {one.budget:g}", done, len(work))
         if (*one.name, at) in known:
             continue
-        before = same.get((one.streamed, at))
-        row = make(one, at) if before is None else replace(before, **one.named())
-        same[one.streamed, at] = row
-        rows.append(row)
+        same[one.streamed, at] = row = same.get((one.streamed, at)) or make(one, at)
+        rows.append(replace(row, ranking=one.ranking, draw=one.draw, budget=one.budget))
         results.write(table, rows)
     return rows

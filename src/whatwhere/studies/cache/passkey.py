@@ -17,7 +17,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.language_models.token_windows import token_ids
+from whatwhere.studies.language_models.token_windows import answered, token_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -52,13 +52,7 @@ def make_prompts(
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
-    Args:
-        windows: of the texts.
-        tokenizer: of the model.
-        prompts: how many.
-        seed: of the keys.
-        sink: tokens at the start before which the sentence never stands.
-        recent: tokens before the answer after which it never stands.
+    It never stands within the first ``sink`` tokens, nor within the ``recent`` ones before the answer.
 
     Raises:
         WhatwhereError: windows are too short for it.
@@ -67,11 +61,9 @@ def make_prompts(
     made = []
     for number in range(prompts):
         key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
-        told, asked = token_ids(tokenizer, TOLD.format(key=key)), token_ids(tokenizer, ASKED)
-        whole = token_ids(tokenizer, f"{ASKED} {key}")
-        shared = next((at for at, pair in enumerate(zip(asked, whole, strict=False)) if pair[0] != pair[1]), len(asked))
+        told, (whole, start) = token_ids(tokenizer, TOLD.format(key=key)), answered(tokenizer, ASKED, key)
         filler = windows[number % len(windows)].tolist()
-        seq, answer = len(filler), len(whole) - shared
+        seq, answer = len(filler), len(whole) - start
         last = seq - len(told) - max(recent + answer, len(whole))
         if last <= sink:
             raise WhatwhereError(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -37,10 +36,6 @@ class StreamedSet:
     def name(self) -> tuple[str, int, float]:
         """By which rows of tables know it."""
         return self.ranking, self.draw, self.budget
-
-    def named(self) -> dict[str, Any]:
-        """The same as columns."""
-        return {"ranking": self.ranking, "draw": self.draw, "budget": self.budget}
 
     def masks(self, group: int, settings: CacheSettings) -> list[MaskFar]:
         """The same as an intervention: all query heads of each group."""

@@ -9,10 +9,9 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.cache.tables import ABLE, About, Comparison, Policy
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, spanned, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -25,7 +24,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
             f"{total} KV heads of {Path(results.name).name} ({about.family}) on {about.source}: {about.loss.n} windows "
             f"of {about.tokens} tokens; a streamed one keeps {settings.sink} first and {settings.recent} last tokens"
         ),
-        f"loss with the full cache: {_interval(about.loss, 3)} nats per token",
+        f"loss with the full cache: {spanned(about.loss, '.3f')} nats per token",
         _policies(policies),
         *_verdicts(results.rows("comparisons", Comparison), settings.rankings[0]),
         remark(
@@ -52,15 +51,13 @@ def outcomes(results: Results) -> Mapping[str, float]:
 def _policies(rows: Sequence[Policy]) -> Table:
     found = any(row.passkey.n for row in rows)
     extra = ("pass keys", "key loss") if found else ()
-    made = table("ranking", "share", "streamed", "cache", "above", "95 %", *extra, left=("ranking",))
-    for budget in dict.fromkeys(row.budget for row in rows):
-        for row in sorted((row for row in rows if row.budget == budget), key=lambda row: row.above.value):
-            last = (f"{row.passkey.value:.2f}", f"{row.key_loss.value:.2f}") if found else ()
-            made.add_row(
-                row.ranking, f"{budget:g}", str(row.streamed), f"{row.cache:.2f}", f"{row.above.value:.3f}",
-                f"{row.above.low:.3f} to {row.above.high:.3f}", *last,
-            )  # fmt: skip
-    return made
+    budgets = list(dict.fromkeys(row.budget for row in rows))
+    cells = (
+        (row.ranking, f"{row.budget:g}", str(row.streamed), f"{row.cache:.2f}", f"{row.above.value:.3f}",
+         ends(row.above, ".3f", " to "), *((f"{row.passkey.value:.2f}", f"{row.key_loss.value:.2f}") if found else ()))
+        for row in sorted(rows, key=lambda row: (budgets.index(row.budget), row.above.value))
+    )  # fmt: skip
+    return table("ranking", "share", "streamed", "cache", "above", "95 %", *extra, rows=cells, left=("ranking",))
 
 
 def _verdicts(rows: Sequence[Comparison], first: str) -> list[str]:
@@ -75,7 +72,3 @@ def _verdicts(rows: Sequence[Comparison], first: str) -> list[str]:
         kinds_text = "; ".join(f"{kind} {', '.join(others)}" for kind, others in kinds.items() if others)
         lines.append(f"{first} at {budget:g}: {kinds_text}")
     return lines
-
-
-def _interval(found: Estimate, digits: int) -> str:
-    return f"{found.value:.{digits}f} ({found.low:.{digits}f}-{found.high:.{digits}f})"

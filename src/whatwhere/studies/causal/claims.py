@@ -32,7 +32,7 @@ def fast_less_slow(evidence: Evidence, label: str, probe: str) -> Finding:
         {row.item: row.loss for row in rows if (*row.condition, row.probe) == (label, None, change, probe)}
         for change in (CLOSE_FAST, CLOSE_SLOW)
     ]
-    seed = evidence.settings("causal").seed
+    seed = evidence.results("causal").settings.seed
     found = mean([loss - by_item[1][item] for item, loss in by_item[0].items()], seed=seed)
     why = (
         f"The loss rises by {fast.loss.value:.3f} nats without fast planes, by {slow.loss.value:.3f} without slow ones."

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from whatwhere.studies.causal.tables import CHANGES, LABELS, Effect
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL}
 MARKS = {"positional": "o", "symbolic": "s", "mixed": "^"}
@@ -23,10 +23,6 @@ STEP = 0.22
 
 def draw_effects(results: Mapping[str, Results]) -> Figure:
     """A panel for each change, a row for each probe: filled its heads, a grey bar the control, each with 95 %."""
-    from matplotlib import pyplot
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     (one,) = results.values()
     rows = one.rows("effects", Effect)
     probes = list(dict.fromkeys(row.probe for row in rows))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -47,13 +48,7 @@ Means = dict[int, Float[Tensor, "seq head d_value"]]
 
 
 def measure(model: Traceable, settings: CausalSettings, results: Results, progress: Progress) -> None:
-    """Labels the heads, then measures each change that the results do not hold yet.
-
-    Args:
-        model: a language model with its tokenizer.
-        settings: which heads, and on what.
-        results: where the tables go.
-        progress: told the changes measured and to be measured.
+    """Labels the heads of a language model, then measures each change that the results do not hold yet.
 
     Raises:
         WhatwhereError: it is a model of ours, there is no text, or no label has enough heads.
@@ -166,8 +161,6 @@ def _ability(probe: Probe, runs: Sequence[Run], seed: int) -> Ability:
 
 def effects(runs: Sequence[Run], seed: int) -> list[Effect]:
     """What each change does to each probe, input by input against the unchanged model and against the controls."""
-    import pandas as pd
-
     frame = pd.DataFrame([vars(row) for row in runs])
     before = frame.loc[frame.change.isna(), ["probe", "item", "loss", "right"]]
     after = frame[frame.change.notna()].merge(before, on=["probe", "item"], suffixes=("", "_before"))

@@ -25,7 +25,7 @@ from torch import Tensor
 from whatwhere.studies.causal.tables import BACK, INDUCTION, NAME, TEXT, CausalSettings
 from whatwhere.studies.chat.one_hop import TASKS, floors, one_hop_examples, prompt
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs
-from whatwhere.studies.language_models.token_windows import first_tokens, token_ids
+from whatwhere.studies.language_models.token_windows import answered, first_tokens, token_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -63,9 +63,7 @@ class Probe:
     ) -> tuple[Float[Tensor, "item"], Float[Tensor, "item"]]:
         """The loss of some inputs, in nats per asked token, and the share that is right.
 
-        Args:
-            logits: of all positions, or of the last ones that are needed.
-            rows: which inputs.
+        The logits are those of all positions, or of the last ones that are needed.
         """
         loss, right = [], []
         logits = logits[:, -self.last :]
@@ -79,13 +77,7 @@ class Probe:
 
 
 def make_probes(tokenizer: PreTrainedTokenizerBase, scored: ScoredInputs, settings: CausalSettings) -> list[Probe]:
-    """Everything that is asked of a model.
-
-    Args:
-        tokenizer: of the model.
-        scored: the windows of the texts.
-        settings: how many, and how long.
-    """
+    """Everything that is asked of a model; ``scored`` holds the windows of the texts."""
     first = first_tokens(tokenizer)
     rng = np.random.default_rng(settings.seed)
     windows = scored.ids.tolist()
@@ -99,8 +91,8 @@ def make_probes(tokenizer: PreTrainedTokenizerBase, scored: ScoredInputs, settin
         for size in settings.sizes:
             examples = one_hop_examples(task, size, settings.seed, settings.prompts)
             asked = [(prompt(f"one_hop_{task}", one.sequence), one.answer) for one in examples]
-            answered = [_answered(tokenizer, *one) for one in asked]
-            rows, starts = [[*first, *ids] for ids, _ in answered], [len(first) + start for _, start in answered]
+            whole = [answered(tokenizer, *one) for one in asked]
+            rows, starts = [[*first, *ids] for ids, _ in whole], [len(first) + start for _, start in whole]
             found.append(_probe(f"{task}-{size}", rows, starts, max(floors(f"one_hop_{task}", size)), whole=True))
     return found
 
@@ -137,15 +129,8 @@ def _name(
     rows, starts = [], []
     for number in range(settings.prompts):
         name, window = NAMES[number % len(NAMES)], windows[number % len(windows)]
-        question, start = _answered(tokenizer, "\nMy name is", name)
+        question, start = answered(tokenizer, "\nMy name is", name)
         told = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *window[len(first) :][: settings.far]]
         rows.append([*told, *question])
         starts.append(len(told) + start)
     return _probe(NAME, rows, starts, 1 / len(NAMES), whole=True)
-
-
-def _answered(tokenizer: PreTrainedTokenizerBase, asked: str, answer: str) -> tuple[list[int], int]:
-    """A question with its answer, and where the answer begins."""
-    alone, whole = token_ids(tokenizer, asked), token_ids(tokenizer, f"{asked} {answer}")
-    same = next((at for at, (a, b) in enumerate(zip(alone, whole, strict=False)) if a != b), len(alone))
-    return whole, min(same, len(whole) - 1)

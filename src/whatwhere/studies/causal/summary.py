@@ -10,10 +10,9 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.causal.tables import CHANGES, Ability, CausalSettings, Effect, Member
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import remark, spanned, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -40,11 +39,12 @@ def _sets(members: Sequence[Member]) -> Table:
 
 
 def _abilities(rows: Sequence[Ability]) -> Table:
-    made = table("", "loss", "right", "chance", "inputs", left=("",))
-    for row in rows:
-        chance = "" if isnan(row.chance) else f"{row.chance:.2f}"
-        made.add_row(row.probe, f"{row.loss.value:.2f}", _interval(row.right), chance, str(row.right.n))
-    return made
+    cells = (
+        (row.probe, f"{row.loss.value:.2f}", spanned(row.right), "" if isnan(row.chance) else f"{row.chance:.2f}",
+         str(row.right.n))
+        for row in rows
+    )  # fmt: skip
+    return table("", "loss", "right", "chance", "inputs", rows=cells, left=("",))
 
 
 def _clear(rows: Sequence[Effect]) -> list[str]:
@@ -52,27 +52,22 @@ def _clear(rows: Sequence[Effect]) -> list[str]:
     lines = []
     for label, change in dict.fromkeys((row.label, row.change) for row in rows):
         some = [row for row in rows if (row.label, row.change) == (label, change)]
-        for words, sure in (("worse", _costs_more), ("better", _costs_less)):
-            found = sorted(filter(sure, some), key=lambda row: -abs(row.excess.value))
+        worse = [row for row in some if row.excess.low > 0 and row.beaten == row.draws]
+        better = [row for row in some if row.excess.high < 0 and row.beaten == 0]
+        for words, sure in (("worse", worse), ("better", better)):
+            found = sorted(sure, key=lambda row: -abs(row.excess.value))
             listed = ", ".join(f"{row.probe} ({row.excess.value:+.2f})" for row in found)
             if listed:
                 lines.append(f"  {change}, {label} heads: {words} than others on {listed}")
     return lines or ["  nothing: no label differs from other heads in the same layers"]
 
 
-def _costs_more(row: Effect) -> bool:
-    return row.excess.low > 0 and row.beaten == row.draws
-
-
-def _costs_less(row: Effect) -> bool:
-    return row.excess.high < 0 and row.beaten == 0
-
-
 def _effects(rows: Sequence[Effect], change: str) -> Table:
     made = table("", "label", "its heads", "others", "difference", "below", left=("", "label"))
     before = ""
     for row in sorted((row for row in rows if row.change == change), key=lambda row: row.probe):
-        cells = (_change(row.loss), f"{row.control.value:+.2f}", _change(row.excess), f"{row.beaten}/{row.draws}")
+        loss, excess = (spanned(found, "+.2f", " to ") for found in (row.loss, row.excess))
+        cells = (loss, f"{row.control.value:+.2f}", excess, f"{row.beaten}/{row.draws}")
         made.add_row("" if row.probe == before else row.probe, f" {row.label}", *cells)
         before = row.probe
     return made
@@ -88,11 +83,3 @@ def _explanation(settings: CausalSettings) -> RenderableType:
         f"{settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: each query sees the "
         f"first and the last {settings.recent} keys."
     )
-
-
-def _interval(found: Estimate) -> str:
-    return f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
-
-
-def _change(found: Estimate) -> str:
-    return f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import wraps
 from math import nan
 from pathlib import Path
+from typing import Any
 
 from whatwhere.studies.chat.tables import Cell
 from whatwhere.studies.claim import Finding, read_claims
@@ -47,32 +48,28 @@ def _measured(evidence: Evidence) -> list[_Point]:
     ]
 
 
-def letter_above_number(evidence: Evidence) -> Finding:
-    """The share of models and sizes at which the letter task is the easier one."""
-    return _judged(evidence, _letter_above_number)
-
-
-def beyond(evidence: Evidence, task: str, limits: Sequence[float], above: bool) -> Finding:
-    """By how much every model keeps to a limit at each of the two sizes of the text; negative where one does not."""
-    return _judged(evidence, partial(_beyond, task=task, limits=limits, above=above))
-
-
-def _judged(evidence: Evidence, measure: Callable[[Sequence[_Point]], Finding]) -> Finding:
+def _of_points(measure: Callable[..., Finding]) -> Callable[..., Finding]:
     """Judges what was measured; if nothing was, tells what the same question finds in the paper's numbers."""
-    points = _measured(evidence)
-    if points:
-        return measure(points)
-    from whatwhere.studies.chat.tabulation import quoted
 
-    paper = [_Point(row.model, row.task.removeprefix(ONE_HOP), row.size, row.mean, nan) for row in quoted()]
-    raise NotTested(
-        f"no chat model was measured here. The paper's own numbers: {measure(paper).why} "
-        "Measure one with: whatwhere chat openai/gpt-5.4",
-        missing=True,
-    )
+    @wraps(measure)
+    def judged(evidence: Evidence, **asked: Any) -> Finding:
+        if points := _measured(evidence):
+            return measure(points, **asked)
+        from whatwhere.studies.chat.tabulation import quoted
+
+        paper = [_Point(row.model, row.task.removeprefix(ONE_HOP), row.size, row.mean, nan) for row in quoted()]
+        raise NotTested(
+            f"no chat model was measured here. The paper's own numbers: {measure(paper, **asked).why} "
+            "Measure one with: whatwhere chat openai/gpt-5.4",
+            missing=True,
+        )
+
+    return judged
 
 
-def _letter_above_number(points: Sequence[_Point]) -> Finding:
+@_of_points
+def letter_above_number(points: Sequence[_Point]) -> Finding:
+    """The share of models and sizes at which the letter task is the easier one."""
     numbers, letters = (
         {(point.model, point.size): point for point in points if point.task == task} for task in ("number", "letter")
     )
@@ -85,7 +82,9 @@ def _letter_above_number(points: Sequence[_Point]) -> Finding:
     return Finding(1 - len(against) / len(pairs), why, None, _least([p for pair in pairs for p in pair]))
 
 
-def _beyond(points: Sequence[_Point], task: str, limits: Sequence[float], above: bool) -> Finding:
+@_of_points
+def beyond(points: Sequence[_Point], task: str, limits: Sequence[float], above: bool) -> Finding:
+    """By how much every model keeps to a limit at each of the two sizes of the text; negative where one does not."""
     margins, found = [], []
     for size, limit in zip(SIZES, limits, strict=True):
         here = [point for point in points if (point.task, point.size) == (task, size)]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, isnan
-from typing import TYPE_CHECKING
+
+from matplotlib import colormaps, pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from whatwhere.studies.chat.one_hop import floors
 from whatwhere.studies.chat.summary import title, with_deviation
 from whatwhere.studies.chat.tables import Cell, Profile, Quoted
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from whatwhere.studies.style import NEUTRAL, TASK, length_axis
 
 PANELS = {
     "C  GPT 5.4 (solid), GPT 5.5 (dashed)\nquoted from the paper": ("GPT 5.4", "GPT 5.5"),
@@ -29,8 +29,6 @@ Point = tuple[int, float, float]
 
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     """Accuracy against the size of the window: the paper's panels C and D, then one for each model measured here."""
-    from matplotlib import pyplot
-
     cells, quoted = _cells(results), _quoted(results)
     models = list(dict.fromkeys(cell.model for cell in cells))
     count = len(PANELS) + len(models)
@@ -58,9 +56,7 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
                 axes.plot([cell.size for cell in partial], [cell.accuracy.value for cell in partial], "x",
                           color=NEUTRAL, markersize=9, label="partial result")  # fmt: skip
     for axes in panels[:count]:
-        axes.set_xscale("log")
-        axes.set_xticks(_ticks(sizes), [str(size) for size in _ticks(sizes)])
-        axes.minorticks_off()
+        length_axis(axes, sizes)
         axes.set_ylim(-0.03, 1.05)
     for axes in panels[count:]:
         axes.set_visible(False)
@@ -87,8 +83,6 @@ def draw_profile(results: Mapping[str, Results]) -> Figure:
 
     Where there are one-hop tasks they alone are shown: with several hops the answer's distance is not that of a hop.
     """
-    from matplotlib import colormaps, pyplot
-
     everything = [row for one in results.values() for row in one.rows("profile", Profile)]
     rows = [row for row in everything if row.task.startswith("one_hop")] or everything
     tasks = sorted({row.task for row in rows}, reverse=True)
@@ -118,9 +112,6 @@ def draw_profile(results: Mapping[str, Results]) -> Figure:
 
 def draw_table(results: Mapping[str, Results]) -> Figure:
     """The table of the appendix: accuracy (standard deviation over runs) by size, quoted and measured."""
-    from matplotlib import pyplot
-    from matplotlib.transforms import Bbox
-
     found = {
         (row.size, f"{row.model}\n(quoted)", row.task): with_deviation(row.mean, row.sd) for row in _quoted(results)
     } | {(row.size, row.model, row.task): with_deviation(row.accuracy.value, row.sd) for row in _cells(results)}
@@ -164,12 +155,3 @@ def _breakable(model: str) -> str:
     """The name of a model, on two lines if it is long; a dollar sign would start a formula."""
     provider, slash, name = model.replace("$", r"\$").partition("/")
     return f"{provider}/\n{name[-24:]}" if slash and len(model) > 18 else provider + slash + name
-
-
-def _ticks(sizes: Iterable[int]) -> list[int]:
-    """Sizes that are far enough apart to be read on a logarithmic axis."""
-    kept: list[int] = []
-    for size in sizes:
-        if not kept or size >= 1.45 * kept[-1]:
-            kept.append(size)
-    return kept

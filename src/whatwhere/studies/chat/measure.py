@@ -33,13 +33,9 @@ LOGS = "logs"
 
 
 def measure(subject: str | Path, settings: ChatSettings, results: Results, progress: Progress) -> None:
-    """Asks what is missing, and writes the tables.
+    """Asks what is missing, and writes the tables and logs.
 
-    Args:
-        subject: the name of a model, ``paper``, or a directory with logs, which are only tabulated.
-        settings: what to ask, and how.
-        results: where the tables and logs go.
-        progress: told after each reply.
+    The subject is the name of a model, ``paper``, or a directory with logs, which are only tabulated.
 
     Raises:
         WhatwhereError: the model cannot be asked, or some questions have no reply; replies so far are in the tables.

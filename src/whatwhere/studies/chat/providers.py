@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, without
-from whatwhere.studies.subject import TRAINED, Opened
+from whatwhere.studies.subject import TRAINED, Opened, Subject
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -35,17 +35,8 @@ REMOTE = (
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
-@dataclass(frozen=True)
-class _ChatModel:
+class _ChatModel(Subject):
     """A chat model by name, the models of the paper, or logs that inspect-ai left."""
-
-    argument: str = "model"
-    help: str = (
-        "PROVIDER/NAME as inspect-ai names it (openai/gpt-5.4, hf/PATH), reference/counter, whatwhere/letter; paper "
-        "for the paper's own numbers; or a directory with inspect-ai logs."
-    )
-    part: Literal["once"] = "once"
-    steps: bool = False
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Checks the name (``paper`` if there is none); a model is asked when it is measured.
@@ -72,7 +63,12 @@ class _ChatModel:
         return Opened(name, name, inputs, Path("chat-" + re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")))
 
 
-CHAT_MODEL = _ChatModel()
+CHAT_MODEL = _ChatModel(
+    "model",
+    "PROVIDER/NAME as inspect-ai names it (openai/gpt-5.4, hf/PATH), reference/counter, whatwhere/letter; paper for "
+    "the paper's own numbers; or a directory with inspect-ai logs.",
+    "once",
+)
 
 
 @dataclass(frozen=True)
@@ -187,11 +183,7 @@ class Provider:
 
 
 def check_url(url: str) -> None:
-    """Refuses an address that is none, or that carries a key: it is kept with the results.
-
-    Raises:
-        WhatwhereError: see above.
-    """
+    """Refuses an address that is none, or that carries a key: it is kept with the results."""
     try:
         parts = urlsplit(url)
     except ValueError:  # half a bracket

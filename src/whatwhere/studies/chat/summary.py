@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from whatwhere.studies.chat.tables import Cell, Quoted, Screening
 from whatwhere.studies.results import Results
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """The tables of one result, for the terminal."""
-    from rich.text import Text
-
     cells = results.rows("cells", Cell)
     blocks: list[RenderableType] = [
         Text(f"{results.name}: the paper's one-hop questions for chat models (Section 3.7, Figure 5C and D)")
@@ -72,9 +70,6 @@ def _quoted(rows: Sequence[Quoted]) -> Table:
 
 
 def _table(*names: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for name in names:
         made.add_column(name, justify="left" if name == "model" else "right", overflow="fold")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+from scipy.stats import spearmanr
 
 from whatwhere.heads.purity import GAMMAS, KINDS, Kind
 from whatwhere.studies.dynamics.history import Training
@@ -16,8 +17,6 @@ from whatwhere.studies.evidence import LEARNED
 
 def rank_correlation(a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> float:
     """Spearman's rank correlation; NaN if one of the two never changes."""
-    from scipy.stats import spearmanr
-
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return math.nan
     return float(spearmanr(a, b)[0])  # pyright: ignore[reportArgumentType]

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from whatwhere.heads.entropy import min_max
 from whatwhere.heads.purity import GAMMAS, Purity, purity, step_of_maximal_accuracy
 from whatwhere.studies.dynamics.tables import PureHead
 from whatwhere.studies.results import Results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NUMBERS = ("positional", "symbolic", "entropy", "entropy_share")
 

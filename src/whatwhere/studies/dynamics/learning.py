@@ -7,16 +7,14 @@ far as it must, so it needs no window and no smoothing parameter.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.optimize import isotonic_regression
 
 from whatwhere.heads.estimate import Estimate, percentiles
+from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.evidence import LEARNED
-
-if TYPE_CHECKING:
-    from whatwhere.studies.dynamics.history import Training
 
 _RESAMPLES = 200
 
@@ -35,8 +33,6 @@ def crossing(
         counts: inputs of each evaluation, its weight in the fit; equal ones by default.
         level: to be reached.
     """
-    from scipy.optimize import isotonic_regression
-
     known = ~np.isnan(accuracy)
     if not known.any():
         return math.nan

@@ -10,9 +10,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Int
 
@@ -24,19 +25,16 @@ from whatwhere.heads.scores import score_weightings
 from whatwhere.heads.weighting import FIRST_QUERY, READINGS, band
 from whatwhere.machine.threads import parallel_map
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.dynamics.association import lags
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.own import OwnModel
 from whatwhere.training.run import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rows = dict[str, list[Any]]
 """By table: ``accuracy``, ``scores``, ``readings``."""
@@ -176,13 +174,7 @@ def _score_part(
 
 
 def score_rows(step: int, scores: HeadScores, heads: Sequence[int] | None = None) -> list[Score]:
-    """One row per head, with means over what is read.
-
-    Args:
-        step: of the checkpoint.
-        scores: of its heads.
-        heads: their numbers, if not all heads of a layer were scored.
-    """
+    """One row per head, with means over what is read; ``heads`` numbers them if not all of a layer were scored."""
     names = ("positional", "symbolic", "entropy", "entropy_share", "own")
     means = torch.stack([getattr(scores, name) for name in names], -1).numpy(force=True).round(_DIGITS)
     defined = (~scores.masked(scores.each_positional).isnan()).sum((1, 3)).tolist()  # [layer, head]

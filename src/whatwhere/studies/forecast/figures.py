@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.forecast.calibration import ALL, HELD_OUT, TUNED_ON, Point, calibrate, points
 from whatwhere.studies.forecast.tables import (
@@ -21,18 +23,12 @@ from whatwhere.studies.forecast.tables import (
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import MARK, NEUTRAL, TASK
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 TICKS = (17, 25, 50, 100, 200, 400, 1000)
 COLOURS = dict(zip(METHODS, ("#000000", "#0072b2", "#d55e00", "#999999", "#cc79a7"), strict=True))
 
 
 def draw_calibration(results: Mapping[str, Results]) -> Figure:
     """Predicted against measured length, of one result or of several together; beside it the closed form."""
-    from matplotlib import pyplot
-
     found = [point for one in results.values() for point in _points(one)]
     shown = [(CARRIED, threshold) for threshold in THRESHOLDS] + [(DISPERSION, THRESHOLDS[-1])]
     figure, panels = pyplot.subplots(1, len(shown), figsize=(4.4 * len(shown), 4.6))
@@ -81,8 +77,6 @@ def _scatter(axes: Axes, some: Sequence[Point], method: str, threshold: float) -
 
 def draw_errors(results: Mapping[str, Results]) -> Figure:
     """The error and the order of every method, with 95 % intervals."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     rows = one.rows("calibration", Calibration)
     group = next(name for name in (HELD_OUT, ALL) if any(row.group == name for row in rows))

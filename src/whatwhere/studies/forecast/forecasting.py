@@ -9,10 +9,10 @@ import numpy as np
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.forecast.bracketing import bracketed, length_grid
 from whatwhere.studies.forecast.lengthened import right_if_longer
 from whatwhere.studies.forecast.tables import CARRIED, CHAIN, DISPERSION, THRESHOLDS, PredictedBreak
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.length.hop_strength import chain_rows, hop_rows, measure_hops
 from whatwhere.studies.length.prediction import predict_hops

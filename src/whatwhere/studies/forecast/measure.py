@@ -16,7 +16,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.model.checkpoint import model_fingerprint
 from whatwhere.model.gptj import GPTJ
 from whatwhere.store.tables import write_csv
-from whatwhere.studies.answering import answers
+from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.forecast.bracketing import bracketed, length_grid
 from whatwhere.studies.forecast.calibration import TUNED_WEIGHTS, calibration_rows, points
 from whatwhere.studies.forecast.forecasting import forecast
@@ -31,7 +31,6 @@ from whatwhere.studies.forecast.tables import (
     Variant,
 )
 from whatwhere.studies.forecast.variants import check_variations, interventions_of
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -51,13 +50,9 @@ class Member:
 
 
 def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress: Progress) -> None:
-    """Makes what the results do not hold yet.
+    """Makes what the results do not hold yet; ``settings.more`` may add other models.
 
-    Args:
-        model: what was trained; ``settings.more`` may add others.
-        settings: variations, lengths and counts.
-        results: where the tables go.
-        progress: told the steps done: each variant is checked, forecast and measured.
+    Progress counts three steps of each variant: it is checked, forecast and measured.
     """
     members = _population(results.name, model, settings)
     total, done = 3 * len(members), 0

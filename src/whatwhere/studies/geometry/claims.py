@@ -8,6 +8,8 @@ from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
@@ -158,8 +160,6 @@ def faster_than_later_layers(evidence: Evidence) -> Finding:
 
 def distance_to_table(evidence: Evidence) -> Finding:
     """The mean distance between our 24 weighted IDs and the paper's, beside that between our own measures."""
-    import numpy as np
-
     ours: dict[str, list[float]] = {}
     inputs = 0
     for measure in (VARIANCE, "norm", "margin", AT_POINTERS):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
-from whatwhere.heads.estimate import Estimate
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, FrequencyId, GatedAccuracy
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
 
 PAPER_FREQUENCIES = rope_frequencies(2 * PAPER_PLANES, 10000.0)
 """The paper's frequencies, by ID less one."""
@@ -23,14 +21,12 @@ PAPER_FREQUENCIES = rope_frequencies(2 * PAPER_PLANES, 10000.0)
 
 def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     """Layer by plane: shares of the logits' variance, with the mean IDs, ours and the paper's."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     weights = one.frame("weights").query("measure == @VARIANCE")
     shares = (
         weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
     )  # [head, plane]
-    table, task = _variance_ids(one), task_of(one)
+    table, task = _variance_ids(one), one.task
     heads, planes = [(row.layer, row.head) for row in table], shares.shape[1]
     figure, axes = pyplot.subplots(figsize=(8.5, 1.6 + 0.24 * len(heads)))
     extent = (0.5, planes + 0.5, len(heads) - 0.5, -0.5)
@@ -38,7 +34,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     rows = np.arange(len(heads))
     ids = [row.weighted_id for row in table]
     axes.errorbar(
-        [one.value for one in ids], rows, xerr=_ends(ids), color=TASK[task], fmt="o", markersize=5,
+        [one.value for one in ids], rows, xerr=error_bars(ids), color=TASK[task], fmt="o", markersize=5,
         markeredgecolor="white", label="mean ID, ours (95 %)",
     )  # fmt: skip
     quoted = [(row.paper_id, at) for at, row in enumerate(table) if row.paper_id is not None]
@@ -59,10 +55,8 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
 
 def draw_gating(results: Mapping[str, Results]) -> Figure:
     """Accuracy when bands are closed: a band sliding over the IDs, and the named bands by layers."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
-    rows, task = one.rows("gating", GatedAccuracy), task_of(one)
+    rows, task = one.rows("gating", GatedAccuracy), one.task
     sliding = [row for row in rows if row.kind == SLIDING]
     named = [row for row in rows if row.kind != SLIDING and row.hop is None]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 4.2), width_ratios=(1.2, 1))
@@ -71,7 +65,7 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
         middle = np.array([((row.first or 0) + (row.last or 0)) / 2 for row in here]) + 0.3 * (hop - 2.5)
         shares = [row.accuracy for row in here]
         left.errorbar(
-            middle, [share.value for share in shares], yerr=_ends(shares), fmt="-o", markersize=3, linewidth=1.2,
+            middle, [share.value for share in shares], yerr=error_bars(shares), fmt="-o", markersize=3, linewidth=1.2,
             elinewidth=0.8, color=HOPS[(hop - 1) % len(HOPS)], label=f"{hop} hop{'s' * (hop > 1)}",
         )  # fmt: skip
     width = max((row.closed for row in sliding), default=0)
@@ -81,7 +75,7 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
     places, shares = np.arange(len(named)), [row.accuracy for row in named]
     values = [share.value for share in shares]
     right.barh(places, values, color=TASK[task], alpha=0.75)
-    right.errorbar(values, places, xerr=_ends(shares), fmt="none", ecolor=NEUTRAL, elinewidth=1)
+    right.errorbar(values, places, xerr=error_bars(shares), fmt="none", ecolor=NEUTRAL, elinewidth=1)
     right.set_yticks(places, [row.variation.replace(" in ", ", layers ") for row in named])
     right.invert_yaxis()
     right.set(xlim=(0, 1.03), xlabel="accuracy, mean over hops (95 %)")
@@ -91,9 +85,6 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
 
 def draw_angles(results: Mapping[str, Results]) -> Figure:
     """The paper's table of angles: weighted IDs and frequencies by layer, ours beside theirs."""
-    from matplotlib import pyplot
-    from matplotlib.transforms import Bbox
-
     tables = {name: {row.layer: row for row in _variance_ids(one) if row.head == 0} for name, one in results.items()}
     lines = [
         [str(layer), *(cell for rows in tables.values() for cell in _angle_cells(rows.get(layer)))]
@@ -127,13 +118,3 @@ def _angle_cells(row: FrequencyId | None) -> tuple[str, str, str]:
 
 def _variance_ids(results: Results) -> list[FrequencyId]:
     return [row for row in results.rows("ids", FrequencyId) if row.measure == VARIANCE]
-
-
-def task_of(results: Results) -> str:
-    """The name of the task that the model was trained on."""
-    return str(results.inputs["task"]["name"])
-
-
-def _ends(estimates: Sequence[Estimate]) -> np.ndarray:
-    """What error bars take: the distances of both ends."""
-    return np.array([[one.value - one.low, one.high - one.value] for one in estimates]).clip(0).T

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.answering import answers
+from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.geometry.tables import ALONE, AS_TRAINED, CLOSED, SLIDING, GatedAccuracy
-from whatwhere.studies.hop_shares import shares_by_hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.trace.interventions import ClosePlanes
 
@@ -55,9 +54,7 @@ class Closing:
 def closings(model: GPTJ, trained: int) -> list[Closing]:
     """The closings that are measured: each band, all others, each within a third of the layers, sliding ones.
 
-    Args:
-        model: what was trained.
-        trained: tokens of the inputs that it was trained on; it says which planes are fast and which slow.
+    ``trained``, the tokens of the inputs that it was trained on, says which planes are fast and which slow.
     """
     planes, depth = len(model.rotation.frequencies), model.config.layers
     named = bands(model, trained)

@@ -28,14 +28,7 @@ from whatwhere.trace.traceable import traceable
 
 
 def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress: Progress) -> None:
-    """Measures everything that the results do not hold yet.
-
-    Args:
-        model: what was trained.
-        settings: how many inputs.
-        results: where the tables go.
-        progress: told the layers and the closings of planes that are done.
-    """
+    """Measures everything that the results do not hold yet."""
     task = model.task
     assert task is not None, "the subject is a model with a task"
     task.require_whole_pointers("geometry")

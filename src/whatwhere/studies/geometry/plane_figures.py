@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.geometry import tables
-from whatwhere.studies.geometry.figures import task_of
 from whatwhere.studies.geometry.tables import VARIANCE, LetterMatching, PlaneVector, PlaneWeight, QueryTurn
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import PALE, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PICTURED = 2
 """How many trained layers stand beside the construction."""
@@ -30,10 +27,8 @@ KEY = {
 
 def draw_planes(results: Mapping[str, Results]) -> Figure:
     """Keys and queries of the construction (A), of trained layers (B), and the share of each plane (C)."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
-    task = task_of(one)
+    task = one.task
     vectors = one.rows("vectors", PlaneVector)
     weights = [row for row in one.rows("weights", PlaneWeight) if row.measure == VARIANCE]
     chosen = _pictured(one.rows("queries", QueryTurn), one.rows("matching", LetterMatching))

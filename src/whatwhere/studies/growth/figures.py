@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from whatwhere.heads.purity import KINDS
 from whatwhere.studies.growth.tables import ATTENDS, COPYING, INDUCTION, PREVIOUS, Onset
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import LINE, NEUTRAL, PALE, POSITIONAL, SYMBOLIC
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, PREVIOUS: POSITIONAL, INDUCTION: SYMBOLIC}
 
 
 def draw_growth(results: Mapping[str, Results]) -> Figure:
     """Loss and copying; attention of each head to the token before and to the induction target; pure heads."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     losses, onsets = one["losses"], one.rows("onsets", Onset)
     tokens = losses.set_index("step")["tokens"]

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.hops.summary import blocks_named
 from whatwhere.studies.hops.tables import LoopedAccuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import LINE, MARK, NEUTRAL, TASK
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 OTHERS = ("#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
 def draw_hops(results: Mapping[str, Results]) -> Figure:
     """Accuracy with the last block looped, the layers that each chain takes, and every looped stretch as a map."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     frame, layers = one.frame("accuracy"), one.frame("layers")
     task, trained = str(one.inputs["task"]["name"]), int(frame.query("trained").hops.max())
@@ -81,8 +78,6 @@ def _draw_map(axes: Axes, one: Results) -> None:
 
 def draw_models(results: Mapping[str, Results]) -> Figure:
     """Accuracy by hops of several models as they are."""
-    from matplotlib import pyplot
-
     figure, axes = pyplot.subplots(figsize=(6, 4.2))
     tasks = {name: str(one.inputs["task"]["name"]) for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart

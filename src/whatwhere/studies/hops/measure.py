@@ -25,14 +25,7 @@ from whatwhere.tasks.task import Task
 
 
 def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Progress) -> None:
-    """Measures every hop count that the results do not hold yet, then confirms the best loops.
-
-    Args:
-        model: what was trained.
-        settings: counts.
-        results: where the tables go.
-        progress: told the hop counts done.
-    """
+    """Measures every hop count that the results do not hold yet, then confirms the best loops."""
     task = model.task
     assert task is not None, "the subject is a model with a task"
     most = min(LONGEST, task.most_hops)

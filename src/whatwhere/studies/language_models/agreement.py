@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models.tables import LABELS
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
 CORRELATED = ("positional", "symbolic", "rest_positional", "previous", "induction")
 _KEPT = [*("layer", "head", "label", "positional", "symbolic"), *CORRELATED[2:]]
 
@@ -45,8 +43,6 @@ def compare(first: pd.DataFrame, second: pd.DataFrame) -> Agreement:
     Raises:
         WhatwhereError: a table has a head twice, or they share none.
     """
-    import pandas as pd
-
     for name, table in (("first", first), ("second", second)):
         if table.duplicated(["layer", "head"]).any():
             raise WhatwhereError(f"expected one row per head, got several in the {name} table; give one model each.")
@@ -63,8 +59,6 @@ def compare(first: pd.DataFrame, second: pd.DataFrame) -> Agreement:
 
 def draw(found: Agreement, names: Sequence[str]) -> Figure:
     """Both scores of the first table against the second, and how labels are confused."""
-    from matplotlib import pyplot
-
     figure, (*scores, cells) = pyplot.subplots(1, 3, figsize=(11.5, 3.9))
     for axes, kind, colour in zip(scores, ("positional", "symbolic"), (POSITIONAL, SYMBOLIC), strict=True):
         axes.plot([0, 1], [0, 1], color=PALE)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from whatwhere.studies.language_models.tables import HeadRow, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAMED = 24
 """Up to so many rows, each has its own tick."""
@@ -25,8 +25,6 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
 
     The right panel has the same heads as points. Both scores sum to 1 or more, so no head lies below the diagonal.
     """
-    from matplotlib import pyplot
-
     one = next(iter(results.values()))
     rows = one.rows("heads", HeadRow)
     layers, heads = sorted({row.layer for row in rows}), 1 + max(row.head for row in rows)
@@ -59,8 +57,6 @@ def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], head
 
 
 def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
-    from matplotlib.lines import Line2D
-
     colours = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "uniform": PALE, "mixed": NEUTRAL}
     marks = {"positional": "o", "symbolic": "s", "uniform": "D", "mixed": "^"}
     axes.plot([0, 1], [1, 0], color=PALE, linewidth=1)
@@ -82,8 +78,6 @@ def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
 
 def _colour(positional: float, symbolic: float) -> np.ndarray:
     """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
-    from matplotlib.colors import to_rgb
-
     if np.isnan(positional):
         return np.ones(3)
     parts = np.clip([1 - symbolic, 1 - positional, positional + symbolic - 1], 0, 1)
@@ -92,8 +86,6 @@ def _colour(positional: float, symbolic: float) -> np.ndarray:
 
 def draw_spectrum(results: Mapping[str, Results]) -> Figure:
     """The weight of each rotary plane, one row per head."""
-    from matplotlib import pyplot
-
     one = next(iter(results.values()))
     rows = one.rows("spectrum", PlaneWeight)
     names = list(dict.fromkeys((row.layer, row.head) for row in rows))

@@ -54,14 +54,7 @@ TOKENS_AT_ONCE = 2048
 
 
 def measure(model: Traceable, settings: HeadsSettings, results: Results, progress: Progress) -> None:
-    """Scores the chosen heads, then looks where they look in a few inputs.
-
-    Args:
-        model: ours, or a language model with its tokenizer.
-        settings: on what, and how.
-        results: where the tables go; those that are there are not made again.
-        progress: told the layers passed and to pass.
-    """
+    """Scores the chosen heads of a model of ours or of a language model, then looks where they look in a few inputs."""
     chosen = choose_heads(settings.only, model.depth, model.heads, model.attending)
     inputs = inputs_of(model, settings)
     if not results.has("about"):  # written last of the tables of scores
@@ -172,24 +165,16 @@ def _row(layer: LayerFacts, found: HeadSummary, repeats: float, origin: dict[str
     rest = float(layer.scores[REST].positional[0, at]), float(layer.scores[REST].symbolic[0, at])
     weights = _weights(layer, at)
     best = None if np.isnan(weights).all() else int(np.nanargmax(weights))
+    known: dict[str, Any] = origin | vars(found) | {"head": layer.heads[at]}
+    del known["self_attending"]  # follows from ``own``
     previous, first = layer.looks[:2, :, at].mean((1, 2)).tolist()
     return HeadRow(
-        **origin,
-        layer=layer.layer,
-        head=layer.heads[at],
-        label=found.label,
-        positional=found.positional,
-        symbolic=found.symbolic,
+        **known,
         positional_centred=1 - found.symbolic.value,
         symbolic_centred=1 - found.positional.value,
-        entropy=found.entropy,
-        entropy_share=found.entropy_share,
-        own=found.own,
         previous=previous,
         first=first,
         induction=repeats,
-        renormalised_positional=found.renormalised_positional,
-        renormalised_symbolic=found.renormalised_symbolic,
         rest_positional=rest[0],
         rest_symbolic=rest[1],
         rest_label=label_of(*rest, origin["gamma"]),
@@ -198,7 +183,6 @@ def _row(layer: LayerFacts, found: HeadSummary, repeats: float, origin: dict[str
         dominant_id=None if best is None else best + 1,
         dominant_share=math.nan if best is None else float(weights[best]),
         dominant_frequency=math.nan if best is None else float(layer.frequencies[best]),
-        undefined=found.undefined,
     )
 
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.store.files import read_bytes
 from whatwhere.store.tables import read_csv, write_csv
 from whatwhere.studies.language_models.tables import HeadRow
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CARD = """\
 ---

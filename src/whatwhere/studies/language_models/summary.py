@@ -7,31 +7,40 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.language_models.tables import About, HeadRow, HeadsSettings, TemperatureScore, WindowScore
+from whatwhere.heads.purity import KINDS
+from whatwhere.studies.language_models.tables import (
+    LABELS,
+    About,
+    HeadRow,
+    HeadsSettings,
+    TemperatureScore,
+    WindowScore,
+)
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
+from whatwhere.trace.layer import counted
 
 FEW = 20
 """Up to so many heads, all are listed."""
 SHOWN = 5
 """Heads in each of the two lists of many."""
-LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """How many heads have which label, the purest heads, the layers, and what the numbers mean."""
     (about,) = results.rows("about", About)
     rows, settings = results.rows("heads", HeadRow), results.settings
-    inputs = _count(about.inputs, "window" if about.is_text else "input")
+    inputs = counted(about.inputs, "window" if about.is_text else "input")
     blocks: list[RenderableType] = [
         escape(
-            f"{_count(len(rows), 'head')} of {Path(results.name).name} ({about.family}) on {about.source}: {inputs} of "
-            f"{about.tokens} tokens, {_count(about.queries, 'query', 'queries')} each, tau {settings.tau:g}"
+            f"{counted(len(rows), 'head')} of {Path(results.name).name} ({about.family}) on {about.source}: {inputs} "
+            f"of {about.tokens} tokens, {counted(about.queries, 'query', 'queries')} each, tau {settings.tau:g}"
         )
     ]
     if about.is_text:
@@ -46,7 +55,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         for kind in ("positional", "symbolic"):
             best = sorted(rows, key=lambda row: -np.nan_to_num(getattr(row, kind).value, nan=-1))[:SHOWN]
             blocks += [f"\nThe most {kind} heads", _heads(best, is_text=about.is_text)]
-        blocks += ["\nLayers: means over heads, and how many are pure", _layers(rows)]
+        blocks += ["\nLayers: means over heads, and how many are pure", _layers(results["heads"])]
     if results.has("windows"):
         blocks += ["\nSwaps within one window, weighted by attention within it"]
         blocks.append(_windows(results.rows("windows", WindowScore)))
@@ -87,26 +96,21 @@ def _heads(rows: Sequence[HeadRow], *, is_text: bool) -> Table:
     return made
 
 
-def _layers(rows: Sequence[HeadRow]) -> Table:
-    made = table("layer", "positional", "symbolic", "H", "first", "pure positional", "pure symbolic")
-    for layer in sorted({row.layer for row in rows}):
-        own = [row for row in rows if row.layer == layer]
-        counts = Counter(row.label for row in own)
-        columns = (
-            [row.positional.value for row in own], [row.symbolic.value for row in own],
-            [row.entropy_share for row in own], [row.first for row in own],
-        )  # fmt: skip
-        means = (_number(float(np.nanmean(x)) if not np.isnan(x).all() else float("nan")) for x in columns)
-        made.add_row(str(layer), *means, str(counts["positional"] or ""), str(counts["symbolic"] or ""))
-    return made
+def _layers(heads: pd.DataFrame) -> Table:
+    cells = []
+    for layer, own in heads.groupby("layer"):
+        means = own[["positional", "symbolic", "entropy_share", "first"]].mean().tolist()
+        pure = ((own["label"] == kind).to_numpy().sum() for kind in KINDS)
+        cells.append((str(layer), *map(_number, means), *(str(count or "") for count in pure)))
+    return table("layer", "positional", "symbolic", "H", "first", "pure positional", "pure symbolic", rows=cells)
 
 
 def _windows(rows: Sequence[WindowScore]) -> Table:
-    made = table("head", "window", "attention", "positional", "symbolic", left=["window"])
-    for row in rows:
-        numbers = (_number(value) for value in (row.attention, row.positional, row.symbolic))
-        made.add_row(f"{row.layer}.{row.head}", row.window, *numbers)
-    return made
+    cells = (
+        (f"{row.layer}.{row.head}", row.window, *map(_number, (row.attention, row.positional, row.symbolic)))
+        for row in rows
+    )
+    return table("head", "window", "attention", "positional", "symbolic", rows=cells, left=["window"])
 
 
 def _temperatures(rows: Sequence[TemperatureScore]) -> Table:
@@ -140,7 +144,7 @@ def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> 
             for row in reflexive[:FEW]
         )
         found.append(
-            f"* attends mostly to itself ({_count(len(reflexive), 'head')}), so its scores speak of keys that it "
+            f"* attends mostly to itself ({counted(len(reflexive), 'head')}), so its scores speak of keys that it "
             f"hardly looks at. Without its own position (head positional symbolic; not the paper's score): {again}."
         )
     if settings.level == "tokens":
@@ -150,7 +154,7 @@ def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> 
     if any(row.planes == 0 for row in rows):
         found.append("Heads without rotation (no ID) are symbolic by construction: position does not enter them.")
     if about.undefined:
-        found.append(f"{_count(about.undefined, '(input, query) pair')} had no score and were left out.")
+        found.append(f"{counted(about.undefined, '(input, query) pair')} had no score and were left out.")
     if not np.isnan(about.error):
         found.append(
             f"Rebuilt attention agrees with the model's own output within {about.error:.1g} of its largest value."
@@ -164,7 +168,3 @@ def _interval(found: Estimate) -> str:
 
 def _number(value: float, digits: int = 2) -> str:
     return "-" if np.isnan(value) else f"{value:.{digits}f}"
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -17,6 +17,7 @@ TASK_QUERIES, TEXT_QUERIES = "last", "8"
 LEAST_TOKENS = 3
 """Tokens that a score needs: two keys to swap, and a query."""
 LEVELS = ("keys", "tokens")
+LABELS = ("positional", "symbolic", "uniform", "mixed", "undefined")
 SELF_ATTENDING = 0.5
 """A head that pays its own position more than this attends to itself."""
 

@@ -102,6 +102,13 @@ def token_ids(tokenizer: PreTrainedTokenizerBase, text: str, **options: Any) -> 
     return list(tokenizer(text, **{"add_special_tokens": False, "verbose": False, **options})["input_ids"])  # pyright: ignore[reportArgumentType]
 
 
+def answered(tokenizer: PreTrainedTokenizerBase, asked: str, answer: str) -> tuple[list[int], int]:
+    """A question with its answer, and where the answer begins."""
+    alone, whole = token_ids(tokenizer, asked), token_ids(tokenizer, f"{asked} {answer}")
+    same = next((at for at, (a, b) in enumerate(zip(alone, whole, strict=False)) if a != b), len(alone))
+    return whole, min(same, len(whole) - 1)
+
+
 def first_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """What the tokenizer puts before any text; often nothing, or the token that begins a sequence."""
     plain, whole = token_ids(tokenizer, "a"), token_ids(tokenizer, "a", add_special_tokens=True)

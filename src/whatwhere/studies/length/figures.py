@@ -5,31 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Break, Hop
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK, length_axis
 
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKS = "osD^vPX"
 LINES = ("-", "--", "-.", ":")
+TOKENS = "input length (tokens)"
 LONGEST, NEAR_PERFECT = 850, 0.9
 """What the paper reports of the letter model."""
 
 
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     """Accuracy by hop class with what the chain of hops predicts; beside it the changes at inference, if any."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
-    frame, chain, task = one.frame("accuracy"), one.frame("chain"), task_of(one)
+    frame, chain, task = one.frame("accuracy"), one.frame("chain"), one.task
     means, plain = frame.query("hop.isna()"), frame.query("variation == @AS_TRAINED")
     width = min(2, frame.variation.nunique())
     figure, panels = pyplot.subplots(1, width, figsize=(1 + 5 * width, 4.6), squeeze=False)
@@ -55,8 +54,6 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
 
 def draw_margins(results: Mapping[str, Results]) -> Figure:
     """Attention mass and margin of each working kind of hop, measured and predicted; and all breaks in one panel."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     frame = one.frame("hops")
     cells = tables.working_cells(one.rows("hops", Hop), min(frame.length))
@@ -79,7 +76,7 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
     middle.set_title("margin of the right key over the best wrong one")
     middle.set_ylabel("logits")
     for axes in (left, middle):
-        _length_axis(axes, frame.length)
+        length_axis(axes, frame.length, TOKENS)
     if cells:
         left.legend(fontsize=7, loc="lower left", ncols=2 if len(cells) > 14 else 1)
     _draw_breaks(right, shown)
@@ -100,7 +97,7 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
                   markerfacecolor=colour if measured else "white")  # fmt: skip
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    _length_axis(axes, [17, 33, 65, 145, 325, 850, longest])
+    length_axis(axes, [17, 33, 65, 145, 325, 850, longest])
     axes.set_xlim(min(16, longest), 1.35 * longest)
     axes.set_xlabel(f"length at which half of the inputs fail (arrow: beyond {longest})")
     axes.set_title("break: measured (filled), predicted (hollow)")
@@ -108,9 +105,7 @@ def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
 
 def draw_models(results: Mapping[str, Results]) -> Figure:
     """Figure 5B: mean accuracy against length of several models."""
-    from matplotlib import pyplot
-
-    tasks = {name: task_of(one) for name, one in results.items()}
+    tasks = {name: one.task for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     figure, axes = pyplot.subplots(figsize=(7, 4.4))
     lengths: set[int] = set()
@@ -126,11 +121,6 @@ def draw_models(results: Mapping[str, Results]) -> Figure:
     axes.set_title("Trained models on longer inputs: mean over hop classes (95 %)")
     _finish(axes, lengths)
     return figure
-
-
-def task_of(results: Results) -> str:
-    """The name of the task that the model was trained on."""
-    return str(results.inputs["task"]["name"])
 
 
 def _cell_name(layer: int | None, head: int | None, to_go: int | None, jump: int | None) -> str:
@@ -149,20 +139,8 @@ def _curve(axes: Axes, rows: pd.DataFrame, column: str, line: str, *, band: bool
 
 
 def _finish(axes: Axes, lengths: Iterable[int]) -> None:
-    _length_axis(axes, lengths)
+    length_axis(axes, lengths, TOKENS)
     for share in (0.9, 0.5):
         axes.axhline(share, color=NEUTRAL, linewidth=0.6, linestyle=":")
     axes.set(ylim=(-0.03, 1.05), ylabel="accuracy")
     axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4)
-
-
-def _length_axis(axes: Axes, lengths: Iterable[int]) -> None:
-    """A logarithmic axis with ticks at measured lengths, leaving out those too near for their labels."""
-    kept: list[int] = []
-    for length in sorted(set(lengths)):
-        if not kept or length >= 1.45 * kept[-1]:
-            kept.append(length)
-    axes.set_xscale("log")
-    axes.set_xticks(kept, [str(length) for length in kept])
-    axes.minorticks_off()
-    axes.set_xlabel("input length (tokens)")

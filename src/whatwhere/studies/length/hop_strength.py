@@ -24,7 +24,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import Estimate, bootstrap_interval, share
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.length.tables import MARGIN, MASS, Cell, Chain, Hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task

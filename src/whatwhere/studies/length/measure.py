@@ -2,40 +2,43 @@
 
 Inputs grow by extra target tokens put before the window, so that no distance on a path changes. Tables are written
 after each length, and what they hold is not measured again.
+
+Changes at inference, without training, have length curves too. Closing planes asks which frequencies carry the length.
+The next three change what a position is: another base, positions pressed into the trained range (interpolation), none
+at all (NoPE). Sharpening multiplies logits by ``log n / log n_0``. It undoes the dispersion of softmax over more keys
+(Section 3.6) and leaves the sign of every margin as it was: so it tells the two causes of failure apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
 
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.answering import answers
-from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.answering import answers, shares_by_hop
+from whatwhere.studies.geometry.gating import bands
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.breaks import break_rows
 from whatwhere.studies.length.hop_strength import HopStrength, chain_rows, hop_rows, measure_hops
 from whatwhere.studies.length.prediction import predict_hops
 from whatwhere.studies.length.tables import AS_TRAINED, MEASURED, PREDICTED, Accuracy, Chain, Hop, LengthSettings
-from whatwhere.studies.length.variations import length_variations
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.task import Task
+from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
 
 MOST_PREDICTED = 256
 """Inputs from which longer lengths are predicted."""
+BASE_FACTOR = 10.0
 
 
 def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: Progress) -> None:
     """Measures every length that the results do not hold yet.
 
-    Args:
-        model: what was trained; its own length comes first, and shorter ones are left out.
-        settings: lengths and counts.
-        results: where the tables go.
-        progress: told the tokens seen and to be seen.
+    The length that the model was trained on comes first, and shorter ones are left out.
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
@@ -88,3 +91,18 @@ def _write_hops(
             chain += chain_rows(PREDICTED, n, predicted, batch.hops, working)
     results.write("hops", table)
     results.write("chain", chain)
+
+
+def length_variations(model: GPTJ, trained: int, length: int) -> dict[str, Intervention]:
+    """The changes by name, for inputs of one length, of a model that was trained on inputs of another."""
+    closed = bands(model, trained)
+    planes = len(model.rotation.frequencies)
+    # g_k = base^(-(k - 1) / planes), so a base that is larger by a factor slows plane k by its power.
+    slower = tuple(BASE_FACTOR ** (-plane / planes) for plane in range(planes))
+    return {
+        **{f"{band} planes closed": ClosePlanes(closed[band]) for band in ("fast", "slow") if band in closed},
+        f"rotary base x {BASE_FACTOR:g}": ScaleAngles(slower),
+        "positions interpolated": ScaleAngles(trained / length),
+        "no rotation": ScaleAngles(0.0),
+        "logits sharpened": ScaleLogits(math.log(length) / math.log(trained)),
+    }

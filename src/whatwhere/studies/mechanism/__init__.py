@@ -17,7 +17,7 @@ MECHANISM = Study(
         "flow": ".tables:Look",
         "attention": ".tables:Attention",
         "contents": ".tables:Content",
-        "roles": ".tables:Role",
+        "roles": "whatwhere.heads.roles:RoleShare",
         "readout": ".tables:Readable",
         "deliveries": ".tables:Delivery",
         "moves": ".tables:Move",

@@ -22,13 +22,8 @@ def answer_direction(
 ) -> Float[Tensor, "n d_model"]:
     """What to multiply a part of the residual stream by, to get what it adds to the answer's logit.
 
-    The mean over the other possible answers is taken off: what raises all of them tells nothing.
-
-    Args:
-        model: the model.
-        end: the residual stream after the last layer, at the position that is read.
-        answers: the tokens.
-        possible: all tokens that may be answers.
+    The mean over the other possible answers is taken off: what raises all of them tells nothing. ``end`` is the
+    residual stream after the last layer, at the position that is read; ``possible`` are all tokens that may be answers.
     """
     rows = model.head.weight[torch.as_tensor(answers).long()]  # [n, d_model]
     total, others = model.head.weight[torch.as_tensor(possible).long()].sum(0), max(1, len(possible) - 1)

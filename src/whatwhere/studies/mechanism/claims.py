@@ -108,11 +108,8 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
 def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
     """What keeps the answer at the last position, over all layers behind its arrival.
 
-    Args:
-        evidence: of a reproduction.
-        model: the task.
-        what: ``kept``: the share of layers after which it can be read as before; ``elsewhere``: attention to what does
-            not hold it; ``residual``: answers that stay right without all heads from there on.
+    ``kept``: the share of layers after which it can be read as before; ``elsewhere``: attention to what does not hold
+    it; ``residual``: answers that stay right without all heads from there on.
     """
     ablations(evidence, model)
     every = evidence.rows("mechanism", model, "keeping", Keeping)

@@ -12,10 +12,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.roles import RoleShare
 from whatwhere.studies.mechanism import path_tables, tables
-from whatwhere.studies.mechanism.flow_figures import task_of
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK
+from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
 
 FAINT, LABELLED = 0.02, 0.1
 """Effects of edges from which on they are drawn, and named."""
@@ -24,10 +24,10 @@ FAINT, LABELLED = 0.02, 0.1
 def draw_overview(results: Mapping[str, Results]) -> Figure:
     """Eight panels: four that observe, two that intervene, two about shortcuts."""
     (one,) = results.values()
-    task, colour = task_of(one), TASK[task_of(one)]
+    task, colour = one.task, TASK[one.task]
     readout, patching = one.rows("readout", tables.Readable), one.rows("patching", tables.Patched)
     most = max(row.hops for row in readout)
-    roles = [row for row in one.rows("roles", tables.Role) if row.queries == "path" and row.distance is None]
+    roles = [row for row in one.rows("roles", RoleShare) if row.queries == "path" and row.distance is None]
     longest = [row for row in readout if row.hops == most]
     last = [row for row in patching if row.changed_hop == most]
     pointers, moves = one.rows("pointers", tables.Pointer), one.rows("moves", tables.Move)
@@ -52,7 +52,7 @@ def draw_overview(results: Mapping[str, Results]) -> Figure:
 def draw_needs(results: Mapping[str, Results]) -> Figure:
     """Accuracy without groups of heads, and along the search for the fewest heads that suffice."""
     (one,) = results.values()
-    groups, task = one.rows("groups", tables.GroupAblation), task_of(one)
+    groups, task = one.rows("groups", tables.GroupAblation), one.task
     size = (11, max(4.4, 0.27 * len({row.group for row in groups}) + 1.6))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=size, width_ratios=(1, 1.3))
     title = f"What the {task} model needs ({one.settings.inputs} inputs)"
@@ -66,7 +66,7 @@ def draw_needs(results: Mapping[str, Results]) -> Figure:
 def draw_copying(results: Mapping[str, Results]) -> Figure:
     """The chain of hops as edges, what flows before and after the answer comes, and what keeps it at the last token."""
     (one,) = results.values()
-    task = task_of(one)
+    task = one.task
     figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(15, 5.4), width_ratios=(1.2, 1, 1))
     title = f"What flows along the path of the {task} model ({one.settings.inputs} inputs)"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
@@ -204,9 +204,8 @@ def _errorbar(
     label: str = "this model",
     line: str = "o-",
 ) -> None:
-    values = np.array([one.value for one in estimates])
-    ends = np.abs(np.array([[one.low for one in estimates], [one.high for one in estimates]]) - values)
-    axes.errorbar(at, values, ends, fmt=line, color=colour, capsize=3, markersize=4, label=label)
+    values = [one.value for one in estimates]
+    axes.errorbar(at, values, error_bars(estimates), fmt=line, color=colour, capsize=3, markersize=4, label=label)
 
 
 def _draw_layers_used(axes: Axes, rows: Sequence[tables.LayersUsed], colour: str) -> None:

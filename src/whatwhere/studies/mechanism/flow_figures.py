@@ -27,11 +27,6 @@ ROW, COLUMN, MARGIN, LEGEND = 0.36, 0.50, 1.9, 8.5
 """Inches: a layer, a token, what is beside them, and the least width that the legend needs."""
 
 
-def task_of(results: Results) -> str:
-    """The task of the model, which decides the colour."""
-    return str(results.inputs.get("task", {}).get("name", "number"))
-
-
 def draw_tasks(results: Mapping[str, Results]) -> Figure:
     """Figure 1: the shown input of each model, with its windows and its hops."""
     shown = {name: one.rows("examples", Example)[0] for name, one in results.items()}
@@ -39,7 +34,7 @@ def draw_tasks(results: Mapping[str, Results]) -> Figure:
     size = (0.52 * max(8, widest) + 0.6, 2.1 * len(shown))  # a fixed scale, so that each number is above its arc
     figure, panels = pyplot.subplots(len(shown), 1, figsize=size, squeeze=False)
     for axes, (name, example) in zip(panels[:, 0], shown.items(), strict=True):
-        _draw_input(axes, example, task_of(results[name]))
+        _draw_input(axes, example, results[name].task)
         axes.set(xlim=(-0.7, max(8, widest) - 0.3), ylim=(-0.8, 2.9))
     return figure
 
@@ -77,7 +72,7 @@ def draw_flow(results: Mapping[str, Results]) -> Figure:
     """Figure 3: the trained model above the ideal functions."""
     (one,) = results.values()
     example, looks = one.rows("examples", Example)[0], one.rows("flow", Look)
-    task, tokens, layers = task_of(one), example.tokens.split(), 1 + max(look.layer for look in looks)
+    task, tokens, layers = one.task, example.tokens.split(), 1 + max(look.layer for look in looks)
     size = (max(LEGEND, COLUMN * len(tokens) + MARGIN), 2 * ROW * (layers + 2.6) + 0.9)
     figure, panels = pyplot.subplots(2, 1, figsize=size, sharex=True)
     wrong = "" if example.predicted == example.answer else f"; the model answers {example.predicted}"

@@ -24,14 +24,7 @@ from whatwhere.trace.traceable import trace
 
 
 def keeping(seen: Observation, batch: Batch, ablation: MeanAblation, possible: np.ndarray) -> list[Keeping]:
-    """One row for all layers, then one for each, on solved inputs.
-
-    Args:
-        seen: what the model did on them.
-        batch: the inputs.
-        ablation: the model, and the means of its heads.
-        possible: the tokens that may be answers.
-    """
+    """One row for all layers, then one for each, on solved inputs; ``possible`` are the tokens that may be answers."""
     model, layers = ablation.model, seen.layers
     there = (seen.readable[:, :, -1] == batch.answers).T  # [n, depth]
     parts = [slice(start, start + AT_ONCE) for start in range(0, len(batch), AT_ONCE)]
@@ -59,13 +52,8 @@ def sources_of(model: GPTJ, batch: Batch, readable: np.ndarray, possible: np.nda
     """Where the last position's attention goes (mean over heads), and what it writes towards the answer (their sum).
 
     Both by source: itself, other positions that hold the answer, elsewhere. A position holds it if its token is the
-    answer, or if the answer can be read there before the layer.
-
-    Args:
-        model: the model.
-        batch: the inputs.
-        readable: the likeliest token at each position before each layer ``[layer, n, seq]``.
-        possible: the tokens that may be answers.
+    answer, or if the answer can be read there before the layer: ``readable`` is the likeliest token at each position
+    before each layer ``[layer, n, seq]``, ``possible`` the tokens that may be answers.
     """
     states, _ = record(model, batch.tokens)
     direction = answer_direction(model, states[-1, :, -1], batch.answers, possible)

@@ -20,9 +20,7 @@ from whatwhere.model.gptj import GPTJ, Edit, Written, turn
 class LaterPositions:
     """Goes on from changed states of a run.
 
-    Args:
-        model: the model.
-        states: the residual stream of the finished run, before the first layer and after each.
+    ``states`` is the residual stream of the finished run, before the first layer and after each.
     """
 
     def __init__(self, model: GPTJ, states: Float[Tensor, "depth n seq d_model"]) -> None:
@@ -44,12 +42,9 @@ class LaterPositions:
     def attend(
         self, layer: int, state: Float[Tensor, "n kept d_model"], asked: int | None = None
     ) -> Float[Tensor, "n asked head d_head"]:
-        """What the heads of a layer write at the last positions.
+        """What the heads of a layer write at the last positions: ``asked`` of them, by default all that are given.
 
-        Args:
-            layer: the layer.
-            state: the residual stream before it, from the first changed position on.
-            asked: how many positions, from the end; by default all that are given.
+        ``state`` is the residual stream before the layer, from the first changed position on.
         """
         block, seq, kept = self.blocks[layer], self.states.shape[2], state.shape[1]
         asked = kept if asked is None else asked
@@ -65,12 +60,9 @@ class LaterPositions:
     def logits(
         self, state: Float[Tensor, "n kept d_model"], start: int, edits: Mapping[int, Edit | Written] | None = None
     ) -> Float[Tensor, "n vocab"]:
-        """The logits of the answer.
+        """The logits of the answer, from the residual stream before a layer, from the first changed position on.
 
-        Args:
-            state: the residual stream before a layer, from the first changed position on.
-            start: the layer.
-            edits: by layer, a change of what its heads write; the finished run had the same.
+        ``edits`` are, by layer, a change of what its heads write; the finished run had the same.
         """
         for layer in range(start, len(self.blocks)):
             asked = 1 if layer == len(self.blocks) - 1 else state.shape[1]

@@ -10,20 +10,26 @@ import numpy as np
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import mean, share
 from whatwhere.heads.purity import label_of
-from whatwhere.heads.roles import role_shares
+from whatwhere.heads.roles import RoleShare, role_shares
 from whatwhere.heads.scores import score
 from whatwhere.heads.summary import score_windows
 from whatwhere.heads.weighting import TAU
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.mechanism.ablation import MeanAblation, ablate_groups, ablate_heads, groups_of
+from whatwhere.studies.mechanism.ablation import (
+    MeanAblation,
+    ablate_groups,
+    ablate_heads,
+    groups_of,
+    judge,
+    served_distances,
+)
 from whatwhere.studies.mechanism.copying import copying
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
 from whatwhere.studies.mechanism.flow import flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
 from whatwhere.studies.mechanism.patching import edges, patch, solved_pairs
-from whatwhere.studies.mechanism.probe import pointers
-from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, readout
+from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, pointers, readout
 from whatwhere.studies.mechanism.sufficient_sets import sufficient_sets
 from whatwhere.studies.mechanism.tables import (
     Ablation,
@@ -31,12 +37,10 @@ from whatwhere.studies.mechanism.tables import (
     Delivery,
     Kind,
     MechanismSettings,
-    Role,
     SufficientSet,
     Window,
     read_heads,
 )
-from whatwhere.studies.mechanism.verdicts import judge, served_distances
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
@@ -102,7 +106,7 @@ def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, result
     seen = observe(model, solved.tokens, progress)
     brought = deliveries(seen, solved)
     found = role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought))
-    results.write("roles", [Role(**vars(row)) for row in found])
+    results.write("roles", found)
     results.write("readout", readout(seen, solved))
     results.write("deliveries", brought)
     results.write("keeping", keeping(seen, solved, ablation, task.answer_ids))
@@ -135,7 +139,7 @@ def _ablate(
         results.write("ablation", ablate_heads(ablation, batch, progress))
     ablations = results.rows("ablation", Ablation)
     if not results.has("verdicts"):
-        roles, brought = results.rows("roles", Role), results.rows("deliveries", Delivery)
+        roles, brought = results.rows("roles", RoleShare), results.rows("deliveries", Delivery)
         results.write("verdicts", judge(roles, brought, ablations))
     if not results.has("groups"):
         needed = {(row.layer, row.head) for row in ablations if row.needed}

@@ -61,10 +61,7 @@ def record(
 ) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
     """The residual stream before the first layer and after each, and what each layer's heads write.
 
-    Args:
-        model: the model.
-        tokens: the inputs.
-        edits: by layer, a change of what its heads write; it is recorded as changed.
+    ``edits`` are, by layer, a change of what its heads write; it is recorded as changed.
     """
     written: list[Tensor] = []
 
@@ -90,12 +87,8 @@ def go_on(
 ) -> Float[Tensor, "n vocab"]:
     """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.
 
-    Args:
-        model: the model.
-        state: the residual stream before the layer.
-        start: the layer.
-        edits: by layer, a change of what its heads write. In the last layer too it sees every position, unless:
-        last: the last layer that still attends; from there on only the last position is computed.
+    ``edits`` are, by layer, a change of what its heads write. In the last layer too it sees every position, unless
+    ``last`` names the last layer that still attends; from there on only the last position is computed.
     """
     blocks, edits = list(model.layers()), edits or {}
     for layer in range(start, len(blocks)):

@@ -80,11 +80,7 @@ def edges(
 ) -> list[Edge]:
     """Every edge between some heads at the positions of the path, in the whole model and with all other heads ablated.
 
-    Args:
-        ablation: the model, and the means of its heads.
-        pairs: inputs of one hop class, and the same with another answer.
-        heads: those between which edges are patched: the sufficient set of the hop class.
-        progress: told of both passes.
+    The pairs are inputs of one hop class, and the same with another answer; the heads the sufficient set of the class.
     """
     if not len(pairs[0]):
         return []
@@ -105,12 +101,8 @@ def edge_gains(
 ) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
     """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
 
-    Args:
-        model: the model.
-        plain: inputs of one hop class.
-        changed: the same with another answer.
-        heads: those between which there are edges.
-        base: by layer, a change of what heads write in all runs.
+    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is, by
+    layer, a change of what heads write in all runs.
     """
     hops, base = int(plain.hops[0]), base or {}
     at = torch.as_tensor(plain.paths).long().T  # [position, n]

@@ -2,12 +2,19 @@
 
 The decoder is the model's own final norm and unembedding, applied to the residual stream after each layer (the logit
 lens). It was trained for the last position after the last layer. So what it reads is there; what it does not read may
-be there in another form. :mod:`whatwhere.studies.mechanism.probe` has a decoder that is trained.
+be there in another form.
 
 A layer *brings* the answer to p_r if it can be read there after this layer and after all later ones, but not before.
 (Nothing depends on what the last layer writes at positions other than the last, so there "all later ones" ends before
 it.) Section 3.2 says that Index and Retrieval bring it one hop per layer: to the position d hops from the answer in the
 d-th layer.
+
+How far a position has followed its path can show before any answer moves: a linear probe finds where the path goes, k
+hops ahead of the last position. The *address* of p_k is what a head needs in order to look there: the distance to it in
+the number task, its left letter in the letter task. The token itself is the address of p_1. Index keeps that until the
+answer comes. Retrieval, applied t times, leaves the address of p_(t+1): one hop per layer. Pointer doubling would reach
+p_2, p_4, p_8 (docs/tasks.md). The probe is linear least squares with a small ridge, fitted on half of the inputs and
+tested on the other half. It finds what is there, used or not.
 """
 
 from __future__ import annotations
@@ -15,14 +22,17 @@ from __future__ import annotations
 from math import ceil, log2
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from whatwhere.heads.estimate import Estimate, clustered_shares, mean, share
 from whatwhere.heads.roles import hops_nearer
 from whatwhere.studies.mechanism.observation import Observation
-from whatwhere.studies.mechanism.tables import Delivery, LayersUsed, Move, Readable
+from whatwhere.studies.mechanism.tables import Delivery, LayersUsed, Move, Pointer, Readable
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.vocabulary import Vocabulary
+
+RIDGE = 1e-3
+"""Relative to the mean square of the features: large enough for a stable solution, too small to bias it."""
 
 
 def readable_answers(seen: Observation, batch: Batch) -> Bool[np.ndarray, "depth n visited"]:
@@ -105,3 +115,28 @@ def layer_before(depth: int) -> int | None:
 
 def _share(holds: Bool[np.ndarray, "n"]) -> Estimate:
     return share(int(holds.sum()), len(holds))
+
+
+def pointers(at_query: Float[np.ndarray, "depth n d_model"], batch: Batch, vocabulary: Vocabulary) -> list[Pointer]:
+    """Decodes every address after every layer, on inputs of one hop class."""
+    half = len(batch) // 2
+    rows = []
+    for ahead in range(1, int(batch.hops.min()) + 1):
+        wanted = vocabulary.request_for(batch.tokens, batch.paths[:, 0], batch.paths[:, ahead])
+        guess = float((wanted[half:] == np.bincount(wanted[:half]).argmax()).mean())
+        for depth, state in enumerate(at_query):
+            right = decode(state[:half], wanted[:half], state[half:]) == wanted[half:]
+            rows.append(Pointer(layer_before(depth), ahead, share(int(right.sum()), len(right)), guess))
+    return rows
+
+
+def decode(
+    known: Float[np.ndarray, "fitted d"], classes: Int[np.ndarray, "fitted"], new: Float[np.ndarray, "tested d"]
+) -> Int[np.ndarray, "tested"]:
+    """Fits least squares to one-hot classes and names the class with the largest value."""
+    centre = known.mean(0)
+    x = np.column_stack([known - centre, np.ones(len(known))]).astype(np.float64)
+    y = np.eye(classes.max() + 1)[classes]
+    penalty = RIDGE * np.mean(x**2) * len(x)
+    weights = np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
+    return (np.column_stack([new - centre, np.ones(len(new))]) @ weights).argmax(1)

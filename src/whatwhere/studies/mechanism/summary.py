@@ -12,6 +12,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.mechanism import path_tables, tables
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
+from whatwhere.trace.layer import counted
 
 SHORTCUT = 0.05
 """A layer takes shortcuts if more than this share of the answers that it brings surely comes from far ..."""
@@ -67,13 +68,15 @@ def _shortcut_rows(rows: Sequence[tables.Move]) -> list[tables.Move]:
 
 
 def _roles(rows: Sequence[tables.Verdict]) -> list[RenderableType]:
+    cells = (
+        (f"{row.layer}.{row.head}", f" {row.role}", _span(row.share),
+         *(f" {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
+        for row in rows
+    )  # fmt: skip
     made = table(
-        "head", "role", "share of queries", " brings", " needed by hops", " expected", " verdict",
+        "head", "role", "share of queries", " brings", " needed by hops", " expected", " verdict", rows=cells,
         left=("role", " verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
     )  # fmt: skip
-    for row in rows:
-        cells = (f"{row.layer}.{row.head}", f" {row.role}", _span(row.share))
-        made.add_row(*cells, *(f" {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
     told = (
         "brings: hops from the answer at which the answer can first be read after this layer. Classes of as many hops "
         "or more are then expected to need the head."
@@ -106,14 +109,11 @@ def _shortcuts(rows: Sequence[tables.Move]) -> str:
 
 
 def _layers_used(rows: Sequence[tables.LayersUsed]) -> Table:
-    made = table(
+    return table(
         "hops", "layers", "doubling", "fewer layers than hops", "inputs",
+        rows=((str(r.hops), *_apart(_span(r.layers), r.doubling, _span(r.fewer), r.layers.n)) for r in rows),
         title="\nLayers until the answer can be read at the last token",
     )  # fmt: skip
-    for row in rows:
-        cells = (_span(row.layers), str(row.doubling), _span(row.fewer), str(row.layers.n))
-        made.add_row(str(row.hops), *(f" {cell}" for cell in cells))
-    return made
 
 
 def _addresses(rows: Sequence[tables.Pointer]) -> str:
@@ -147,23 +147,22 @@ def _ablation(rows: Sequence[tables.Ablation]) -> list[RenderableType]:
 def _groups(rows: Sequence[tables.GroupAblation]) -> Table:
     classes = sorted({row.hops for row in rows})
     first = "ablated together"
-    made = table(first, *map(_hops, classes), left=(first,), title="\nAccuracy without groups")
     of = {(row.group, row.hops): f" {_number(row.after.value)}{'*' if row.needed else ' '}" for row in rows}
-    for group in dict.fromkeys(row.group for row in rows):
-        made.add_row(group, *(of[group, hops] for hops in classes))
-    made.caption, made.caption_justify = "* needed: a loss above 0.05, p < 0.001", "left"
-    return made
+    return table(
+        first, *map(_hops, classes), left=(first,), title="\nAccuracy without groups",
+        rows=((group, *(of[group, hops] for hops in classes)) for group in dict.fromkeys(row.group for row in rows)),
+        caption="* needed: a loss above 0.05, p < 0.001",
+    )  # fmt: skip
 
 
 def _sufficient(rows: Sequence[tables.SufficientSet]) -> Table:
-    made = table(
+    spans = [_apart(*map(_span, (row.accuracy, row.held_out, row.whole))) for row in rows]
+    return table(
         "hops", "heads", "which", "search", "held out", "whole model", left=("which",),
+        rows=((str(row.hops), *_apart(f"{row.size} of {row.all_heads}", _short(row.heads) or "none"), *some)
+              for row, some in zip(rows, spans, strict=True)),
         title="\nThe fewest heads found that keep 0.95 of the accuracy, all others ablated",
     )  # fmt: skip
-    for row in rows:
-        spans = (f" {_span(one)}" for one in (row.accuracy, row.held_out, row.whole))
-        made.add_row(str(row.hops), f" {row.size} of {row.all_heads}", f" {_short(row.heads) or 'none'}", *spans)
-    return made
 
 
 def _short(heads: str) -> str:
@@ -185,17 +184,16 @@ def _patching(rows: Sequence[tables.Patched]) -> str:
 
 def _edges(rows: Sequence[path_tables.Edge]) -> Table:
     """The edges that carry most in the model of the sufficient heads, along the path."""
-    made = table(
-        "from", "to", "heads alone", "whole model", left=("from", "to"),
-        title="\nEdges between the sufficient heads: share of a changed answer's logit difference",
-    )  # fmt: skip
-    shown = [row for row in rows if row.alone.value >= SHOWN]
+    shown, cells = [row for row in rows if row.alone.value >= SHOWN], []
     for row in sorted(shown, key=lambda row: (-row.from_position, -1 if row.from_layer is None else row.from_layer)):
         start = "token" if row.from_layer is None else f"{row.from_layer}.{row.from_head}"
         end = "answer" if row.to_layer is None else f"{row.to_layer}.{row.to_head} at p{row.to_position}"
-        made.add_row(f"{start} at p{row.from_position}", f" {end}", f" {_span(row.alone)}", f" {_span(row.share)}")
-    made.caption, made.caption_justify = f"{len(shown)} of {len(rows)} edges carry {SHOWN} or more", "left"
-    return made
+        cells.append((f"{start} at p{row.from_position}", *_apart(end, _span(row.alone), _span(row.share))))
+    return table(
+        "from", "to", "heads alone", "whole model", rows=cells, left=("from", "to"),
+        title="\nEdges between the sufficient heads: share of a changed answer's logit difference",
+        caption=f"{len(shown)} of {len(rows)} edges carry {SHOWN} or more",
+    )  # fmt: skip
 
 
 def _selectivity(rows: Sequence[path_tables.Selectivity]) -> list[RenderableType]:
@@ -206,7 +204,7 @@ def _selectivity(rows: Sequence[path_tables.Selectivity]) -> list[RenderableType
     for row in (row for row in rows if row.before.n or row.present.n):
         name = "all" if row.layer is None else f"{row.layer}.{row.head}"
         cells = (_span(row.before), row.before.n, _span(row.present), row.present.n, _span(row.share))
-        made.add_row(name, *(f" {cell}" for cell in cells))
+        made.add_row(name, *_apart(*cells))
     told = (
         "before: the place still holds a pointer; present: it holds the answer, and the pointer does not. Flow: how "
         "far a swap of the value there moves the answer. In time: the part of all flow that comes once it is there."
@@ -224,7 +222,7 @@ def _keeping(rows: Sequence[path_tables.Keeping], kinds: Sequence[tables.Kind]) 
         shares = (_number(one.value) for one in (row.there, row.kept, row.itself, row.equal, row.elsewhere))
         logits = "/".join(f"{one.value:.1f}" for one in (row.itself_logit, row.equal_logit, row.elsewhere_logit))
         name = "all" if row.layer is None else str(row.layer)
-        made.add_row(name, f" {' '.join(of_layer)}", *(f" {one}" for one in (*shares, logits, _span(row.residual))))
+        made.add_row(name, *_apart(" ".join(of_layer), *shares, logits, _span(row.residual)))
     told = (
         "itself, equal, else: attention of the last token to itself, to other positions that hold the answer, to the "
         "rest; logits: what it writes from there. Right without: with all heads from this layer on ablated (all: from "
@@ -234,16 +232,21 @@ def _keeping(rows: Sequence[path_tables.Keeping], kinds: Sequence[tables.Kind]) 
 
 
 def _chains(rows: Sequence[tables.Chain]) -> Table:
-    made = table("hops", "accuracy", "inputs", "guessing", "", left=("",), title="\nLonger chains")
+    cells = []
     for row in rows:
         guess = "nothing hides the answer" if row.guess == 1 else _number(row.guess)
-        note = " trained" if row.trained else ""
-        made.add_row(str(row.hops), f" {_span(row.accuracy)}", f" {row.accuracy.n}", f" {guess}", note)
-    return made
+        numbers = _apart(_span(row.accuracy), row.accuracy.n, guess)
+        cells.append((str(row.hops), *numbers, " trained" if row.trained else ""))
+    return table("hops", "accuracy", "inputs", "guessing", "", rows=cells, left=("",), title="\nLonger chains")
 
 
 def _hops(hops: int) -> str:
-    return f"{hops} hop{'s' * (hops > 1)}"
+    return counted(hops, "hop")
+
+
+def _apart(*cells: object) -> list[str]:
+    """With a space before each."""
+    return [f" {cell}" for cell in cells]
 
 
 def _span(estimate: Estimate) -> str:

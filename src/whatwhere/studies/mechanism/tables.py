@@ -103,21 +103,6 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Role:
-    """How often the strongest key of one head plays a role, on solved inputs."""
-
-    layer: int
-    head: int
-    queries: str
-    """``path`` for all pointers of the path, ``last`` for the last token alone."""
-    distance: int | None
-    """Hops from the query to the answer; None for all of them."""
-    role: str
-    """See :mod:`whatwhere.heads.roles`."""
-    share: Estimate
-
-
-@dataclass(frozen=True)
 class Readable:
     """The share of solved inputs of a hop class in which the answer can be read at p_position after a layer."""
 

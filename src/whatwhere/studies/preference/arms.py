@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
@@ -19,9 +21,6 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import over_seeds
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.run import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROPE_BASE = 10000.0
 """Of a plain run."""
@@ -88,8 +87,6 @@ def compare(directory: Path) -> pd.DataFrame:
         and ``each``, the value of each seed. ``learned_step`` is the first checkpoint at which every hop class has an
         accuracy of 0.9, undefined if there is none.
     """
-    import pandas as pd
-
     rows = []
     results = read_arms(directory)
     for arm, names in grouped(list(results)).items():
@@ -107,8 +104,6 @@ def compare(directory: Path) -> pd.DataFrame:
 
 def _training(run: Run) -> dict[str, float]:
     """Accuracy at the training length on the test split, and the cost."""
-    import numpy as np
-
     metrics, test = run.metrics(), run.test()
     hops = [f"accuracy_hop{hop}" for hop in range(1, run.task.max_hops + 1)]
     learned = [row["step"] for row in metrics if min(row[hop] for hop in hops) >= LEARNED]

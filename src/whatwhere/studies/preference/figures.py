@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.preference.arms import grouped
 from whatwhere.studies.preference.tables import OTHER, READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
@@ -15,17 +18,11 @@ from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, PALE, POSITIONAL
 from whatwhere.studies.style import SYMBOLIC as GREEN
 from whatwhere.tasks.both import EVERY, WHERE
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 COLOURS = {"symbolic": GREEN, "positional": POSITIONAL, OTHER: PALE}
 
 
 def draw_preference(results: Mapping[str, Results]) -> Figure:
     """Readings at the training length by hop class, the same against length, and the scores of the heads."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     answers, accuracy = one.rows("answers", Answer), one.rows("accuracy", Accuracy)
     trained = min(row.length for row in accuracy)
@@ -93,8 +90,6 @@ def _draw_heads(axes: Axes, rows: Sequence[HeadScore]) -> None:
 
 def draw_arms(results: Mapping[str, Results]) -> Figure:
     """A line for each arm: symbolic answers and accuracy at each length; a mark per seed, bars are 95 % over seeds."""
-    from matplotlib import pyplot
-
     arms = grouped(list(results))
     means = {name: _means(one) for name, one in results.items()}
     lengths = sorted(set.intersection(*(set(found) for found in means.values())))

@@ -11,7 +11,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.scores import score
 from whatwhere.heads.summary import estimates
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.hop_shares import shares_by_hop
+from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.length.tables import from_trained
 from whatwhere.studies.preference.tables import (
     OTHER,
@@ -32,13 +32,9 @@ MOST_SCORED = 256
 
 
 def measure(model: GPTJ, settings: PreferenceSettings, results: Results, progress: Progress) -> None:
-    """Measures every length that the results do not hold yet, and the heads.
+    """Measures every length that the results do not hold yet, and the heads, of a model trained on the task both.
 
-    Args:
-        model: what was trained on the task both; its own length comes first, and shorter ones are left out.
-        settings: lengths and counts.
-        results: where the tables go.
-        progress: told the tokens seen and to be seen.
+    Its own length comes first, and shorter ones are left out.
 
     Raises:
         WhatwhereError: the model was trained on another task.

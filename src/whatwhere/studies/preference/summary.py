@@ -10,7 +10,7 @@ from rich.table import Table
 
 from whatwhere.studies.preference.tables import READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
 from whatwhere.tasks.both import EVERY, LAST, WHERE
 
 
@@ -52,7 +52,7 @@ def _conflicts(rows: Sequence[Answer], trained: int) -> Table:
     for where in WHERE:
         for hop in sorted({row.hop for row in rows if row.hop is not None}):
             shares = [share_of(rows, reading, trained, where, hop) for reading in READINGS]
-            cells = (f"  {share.value:.2f} {share.low:.2f}-{share.high:.2f}" for share in shares)
+            cells = (f"  {share.value:.2f} {ends(share)}" for share in shares)
             made.add_row(f"{where} hop", str(hop), *cells, str(shares[0].n))
     return made
 
@@ -61,14 +61,11 @@ def _lengths(accuracy: Sequence[Accuracy], answers: Sequence[Answer]) -> Table:
     made = table("tokens", "right", "95 %", *READINGS, "inputs")
     for row in sorted((row for row in accuracy if row.hop is None), key=lambda row: row.length):
         shares = [share_of(answers, reading, row.length, EVERY) for reading in READINGS]
-        ends = f"{row.accuracy.low:.2f}-{row.accuracy.high:.2f}"
-        cells = (f"{share.value:.2f}" for share in shares)
-        made.add_row(str(row.length), f"{row.accuracy.value:.2f}", ends, *cells, str(row.accuracy.n))
+        found, cells = row.accuracy, (f"{share.value:.2f}" for share in shares)
+        made.add_row(str(row.length), f"{found.value:.2f}", ends(found), *cells, str(found.n))
     return made
 
 
 def _heads(rows: Sequence[HeadScore]) -> Table:
-    made = table("head", "positional", "symbolic", left=("head",))
-    for row in rows:
-        made.add_row(f"{row.layer}.{row.head}", f"{row.positional.value:.2f}", f"{row.symbolic.value:.2f}")
-    return made
+    cells = ((f"{row.layer}.{row.head}", f"{row.positional.value:.2f}", f"{row.symbolic.value:.2f}") for row in rows)
+    return table("head", "positional", "symbolic", rows=cells, left=("head",))

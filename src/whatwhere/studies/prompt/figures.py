@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.studies.prompt.tables import ATTENTION, MARGIN, Forecast, LengthRow
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import ENTROPY, NEUTRAL, PALE, SYMBOLIC
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from whatwhere.studies.style import ENTROPY, NEUTRAL, PALE, SYMBOLIC, error_bars
 
 LOOK = {MARGIN: (NEUTRAL, "--"), ATTENTION: (ENTROPY, ":")}
 
 
 def draw_forecast(results: Mapping[str, Results]) -> Figure:
     """Left: margin of the answer. Right: share of keys found, and attention to the key. Open marks are checks."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     rows, predicted = one.rows("lengths", LengthRow), one.rows("forecasts", Forecast)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.6, 3.8))
@@ -55,9 +52,7 @@ def _points(axes: Axes, rows: list[LengthRow], column: str, colour: str, label: 
         if not some:
             continue
         lengths, found = zip(*some, strict=True)
-        values = [one.value for one in found]
-        ends = [[one.value - one.low for one in found], [one.high - one.value for one in found]]
         axes.errorbar(
-            lengths, values, ends, fmt="o", color=colour, markerfacecolor=face, markersize=5, linewidth=1,
-            label=label if short else None,
+            lengths, [one.value for one in found], error_bars(found), fmt="o", color=colour, markerfacecolor=face,
+            markersize=5, linewidth=1, label=label if short else None,
         )  # fmt: skip

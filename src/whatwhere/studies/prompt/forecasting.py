@@ -30,14 +30,10 @@ _LEAST = 1e-6
 
 
 def forecasts(answers: Sequence[Answer], measured: float, longest: int, *, checked: bool, seed: int) -> list[Forecast]:
-    """What each rule predicts.
+    """What each rule predicts from the answers to short prompts.
 
-    Args:
-        answers: to short prompts.
-        measured: the length at which the model failed; NaN if it did not.
-        longest: the longest prompt.
-        checked: whether there was anything beyond the short prompts.
-        seed: of the intervals.
+    ``measured`` is the length at which the model failed, NaN if it did not; ``checked`` tells whether there was
+    anything beyond the short prompts.
     """
     return [_forecast(rule, answers, measured, longest, checked, seed) for rule in RULES]
 

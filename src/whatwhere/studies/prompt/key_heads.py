@@ -7,7 +7,6 @@ as the retrieval heads of Wu et al. (2024) do. The sentence tells it twice, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -43,12 +42,6 @@ def answering(prompt: PasskeyPrompt) -> list[int]:
     return list(range(end - prompt.answer - 1, end - 1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Looks:
-    mass: Float[Tensor, "head"]
-    scores: Float[Tensor, "2 head"] | None
-
-
 def attention_to_keys(
     model: RotaryModel, prompts: Sequence[PasskeyPrompt], heads: Sequence[Head]
 ) -> Float[np.ndarray, "prompt"]:
@@ -57,17 +50,15 @@ def attention_to_keys(
     found = []
     for prompt in prompts:
         looks = dict(zip(layers, _looks(model, prompt, layers, scored=False), strict=True))
-        found.append(np.mean([float(looks[layer].mass[head]) for layer, head in heads]))
+        found.append(np.mean([float(looks[layer][0, head]) for layer, head in heads]))
     return np.array(found)
 
 
 def find_key_heads(model: RotaryModel, prompts: Sequence[PasskeyPrompt], count: int) -> list[KeyHead]:
     """The heads that look at the key most, with their scores at the same queries."""
     layers = list(model.attending)
-    found = [_looks(model, prompt, layers, scored=True) for prompt in prompts]
-    mass = torch.stack([torch.stack([one.mass for one in each]) for each in found]).mean(0)  # [layer, head]
-    scores = [torch.stack([one.scores for one in each if one.scores is not None], 1) for each in found]
-    both = torch.stack(scores).nanmean(0)  # [2, layer, head]
+    found = torch.stack([torch.stack(_looks(model, prompt, layers, scored=True), 1) for prompt in prompts])
+    mass, both = found[:, 0].mean(0), found[:, 1:].nanmean(0)  # [layer, head], [2, layer, head]
     rows = []
     for at in mass.flatten().argsort(descending=True)[:count].tolist():
         index, head = divmod(at, mass.shape[1])
@@ -79,15 +70,17 @@ def find_key_heads(model: RotaryModel, prompts: Sequence[PasskeyPrompt], count: 
 
 
 @torch.no_grad()
-def _looks(model: RotaryModel, prompt: PasskeyPrompt, layers: Sequence[int], *, scored: bool) -> list[_Looks]:
+def _looks(
+    model: RotaryModel, prompt: PasskeyPrompt, layers: Sequence[int], *, scored: bool
+) -> list[Float[Tensor, "number head"]]:
+    """Of each layer the attention to the key, then, if asked for, both scores."""
     places = key_places(prompt)
 
-    def reduce(layer: LayerTrace) -> _Looks:
+    def reduce(layer: LayerTrace) -> Float[Tensor, "number head"]:
         attention = layer.attention()[0].double()  # [head, query, key]
         mass = (attention * places.to(attention.device)).sum(-1).mean(-1)
-        if not scored:
-            return _Looks(mass.cpu(), None)
-        (found,) = score_weightings(Trace((layer,)), [Weighting()])
-        return _Looks(mass.cpu(), torch.stack([torch.as_tensor(x[0]) for x in (found.positional, found.symbolic)]))
+        scores = score_weightings(Trace((layer,)), [Weighting()]) if scored else []
+        both = [x[0].to(mass) for one in scores for x in (one.positional, one.symbolic)]
+        return torch.stack([mass, *both]).cpu()
 
     return model.stream(prompt.ids, reduce, layers=layers, queries=answering(prompt))

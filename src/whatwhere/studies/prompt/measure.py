@@ -32,14 +32,7 @@ TOKENS_AT_ONCE = 2048
 
 
 def measure(model: Any, settings: PromptSettings, results: Results, progress: Progress) -> None:
-    """Finds the heads that look at the key, then asks at each length that the table does not hold.
-
-    Args:
-        model: a transformers model with its tokenizer.
-        settings: which prompts.
-        results: where the tables go.
-        progress: told the lengths asked and to ask.
-    """
+    """Finds the heads that look at the key, then asks at each length that the table does not hold."""
     stream = filler_of(model, settings)
     short, shortest = sorted(set(settings.lengths)), min(settings.lengths)
     plan = [(length, settings.prompts) for length in short] + [
@@ -132,13 +125,7 @@ def prompts_of(
 def answer_margins(
     model: RotaryModel, prompts: Sequence[PasskeyPrompt], ablated: Sequence[Head] = ()
 ) -> Float[np.ndarray, "prompt"]:
-    """The least margin of each answer, with what some heads write replaced by its mean over the prompts.
-
-    Args:
-        model: the model.
-        prompts: of one length.
-        ablated: heads.
-    """
+    """The least margin of each answer, with what some heads write replaced by its mean over prompts of one length."""
     size = len(prompts) if ablated else max(1, TOKENS_AT_ONCE // prompts[0].ids.shape[1])
     found = []
     for start in range(0, len(prompts), size):

@@ -12,14 +12,14 @@ from rich.table import Table
 
 from whatwhere.studies.prompt.tables import About, Forecast, KeyHead, LengthRow, Without
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """What is found at each length, what was predicted, and which heads look at the key."""
     (about,) = results.rows("about", About)
     lengths = results.rows("lengths", LengthRow)
-    blocks: list[RenderableType] = [
+    return [
         escape(f"Pass keys in longer and longer prompts: {Path(results.name).name} ({about.family})"),
         _lengths(lengths),
         _measured(about),
@@ -33,17 +33,16 @@ def summary(results: Results) -> Sequence[RenderableType]:
             "the lengths marked short, and nothing else."
         ),
     ]
-    return blocks
 
 
 def _lengths(rows: Sequence[LengthRow]) -> Table:
-    made = table("tokens", "prompts", "found", "margin", "95 %", "attention", "", left=("",))
-    for row in rows:
-        look = "" if isnan(row.attention.value) else f"{row.attention.value:.2f}"
-        ends = f"{row.margin.low:+.1f} to {row.margin.high:+.1f}"
-        cells = (str(row.right.n), f"{row.right.value:.2f}", f"{row.margin.value:+.1f}", ends, look)
-        made.add_row(f"{row.length:,}", *cells, " short" if row.short else "")
-    return made
+    cells = (
+        (f"{row.length:,}", str(row.right.n), f"{row.right.value:.2f}", f"{row.margin.value:+.1f}",
+         ends(row.margin, "+.1f", " to "), "" if isnan(row.attention.value) else f"{row.attention.value:.2f}",
+         " short" if row.short else "")
+        for row in rows
+    )  # fmt: skip
+    return table("tokens", "prompts", "found", "margin", "95 %", "attention", "", rows=cells, left=("",))
 
 
 def _measured(about: About) -> str:
@@ -71,11 +70,11 @@ def _verdict(row: Forecast, about: About) -> str:
 
 
 def _heads(rows: Sequence[KeyHead]) -> Table:
-    made = table("head", "attention", "positional", "symbolic", "label", left=("label",))
-    for row in rows:
-        numbers = (f"{value:.2f}" for value in (row.attention, row.positional, row.symbolic))
-        made.add_row(f"{row.layer}.{row.head}", *numbers, f" {row.label}")
-    return made
+    cells = (
+        (f"{r.layer}.{r.head}", f"{r.attention:.2f}", f"{r.positional:.2f}", f"{r.symbolic:.2f}", f" {r.label}")
+        for r in rows
+    )
+    return table("head", "attention", "positional", "symbolic", "label", rows=cells, left=("label",))
 
 
 def _worth(rows: Sequence[Without]) -> str:

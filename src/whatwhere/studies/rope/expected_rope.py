@@ -6,7 +6,6 @@ in part conventions of a family; they are listed here. Of a family that is not l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,18 +66,11 @@ class RopeFacts:
     """What the configuration says, to look for causes."""
 
 
-def expected_layers(config: Any, layers: Sequence[int], seq: int) -> list[RopeFacts]:
-    """What a configuration asks for.
+def expected_layer(config: Any, layer: int, seq: int) -> RopeFacts:
+    """What the configuration of a text model asks for in a layer.
 
-    Args:
-        config: of a text model, as transformers loads it.
-        layers: those that attend.
-        seq: tokens of the input, on which some rules of scaling depend.
+    Some rules of scaling depend on ``seq``, the tokens of the input.
     """
-    return [_expected(config, layer, seq) for layer in layers]
-
-
-def _expected(config: Any, layer: int, seq: int) -> RopeFacts:
     convention = CONVENTIONS.get(config.model_type)
     kind = kind_of(config, layer)
     own = config.per_layer_config[layer] if getattr(config, "is_heterogeneous", False) else config

@@ -6,14 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
-from whatwhere.studies.rope.tables import PlaneRope, layer_runs
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from whatwhere.studies.results import Results
+from whatwhere.studies.results import Results
+from whatwhere.studies.rope.tables import PlaneRope
+from whatwhere.studies.terminal import number_runs
 
 MOST = 6
 """Different sets of frequencies that are drawn."""
@@ -21,9 +21,6 @@ MOST = 6
 
 def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     """A line for each set of frequencies that the configuration asks for, and the measured ones as dots."""
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import MaxNLocator
-
     ((_, one),) = results.items()
     canvas, axes = plt.subplots(figsize=(5.2, 3.4))
     by_layer: dict[tuple[str, int], list[tuple[int, float, float]]] = defaultdict(list)
@@ -38,7 +35,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     for color, ((model, numbers), layers) in enumerate(list(sets.items())[:MOST]):
         planes, measured, expected = zip(*numbers, strict=True)
         name = f"{PurePath(model).name[-24:]}, " if several else ""
-        axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {layer_runs(layers)}")
+        axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {number_runs(layers, ',')}")
         axes.plot(planes, [value if value >= 0 else math.nan for value in expected], color=f"C{color}", lw=1)
     axes.set(xlabel="plane", ylabel="radians per token", yscale="log", title="Dots: measured. Lines: configuration.")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -16,25 +16,17 @@ from whatwhere.studies.rope.rope_differences import differences
 from whatwhere.studies.rope.tables import (
     CONFIGURATION,
     About,
-    Difference,
     LayerRope,
     PlaneRope,
     RopeSettings,
-    layer_runs,
 )
 from whatwhere.studies.study import Progress
+from whatwhere.studies.terminal import number_runs
 from whatwhere.trace.traceable import Traceable
 
 
 def measure(model: Traceable, settings: RopeSettings, results: Results, progress: Progress) -> None:
-    """One pass for each model, and one more each to compare two.
-
-    Args:
-        model: of transformers.
-        settings: what to compare with.
-        results: where the tables go.
-        progress: told the models passed.
-    """
+    """One pass for each model, which are those of transformers, and one more each to compare two."""
     total = 1 if settings.opened is None else 4
     progress("measuring the rotation", 0, total)
     one = measured(results.name, model, settings.tokens, settings.seed)
@@ -55,22 +47,18 @@ def measure(model: Traceable, settings: RopeSettings, results: Results, progress
     results.write("about", [_about(each) for each in models])
     results.write("layers", [row for each in models for row in _layers(each, order if each is one else None)])
     results.write("planes", [row for each in models for row in _planes(each)])
-    results.write("differences", sorted(found, key=_place))
+    results.write("differences", sorted(found, key=lambda row: (row.model, row.against, row.what, row.layer)))
     progress("rotation measured", total, total)
 
 
 def _check_comparable(one: MeasuredModel, other: MeasuredModel) -> None:
     layers = [[facts.layer for facts in each.found] for each in (one, other)]
     if layers[0] != layers[1]:
-        runs = [layer_runs(each) for each in layers]
+        runs = [number_runs(each, ",") for each in layers]
         raise WhatwhereError(
             f"expected two checkpoints of one model, got {one.name}, where layers {runs[0]} attend, and {other.name}, "
             f"where layers {runs[1]} do; check each by itself."
         )
-
-
-def _place(row: Difference) -> tuple[str, str, str, int]:
-    return row.model, row.against, row.what, row.layer
 
 
 def _about(each: MeasuredModel) -> About:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import interleaved_to_half
-from whatwhere.studies.rope.expected_rope import RopeFacts, expected_layers, kind_of
+from whatwhere.studies.rope.expected_rope import RopeFacts, expected_layer, kind_of
 from whatwhere.studies.rope.scaling_rules import Frequencies
 from whatwhere.trace.interventions import ScaleAngles
 from whatwhere.trace.layer import LayerTrace
@@ -58,7 +58,7 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
     layers = model.stream(random_tokens(model, seq, seed), lambda layer: layer.of_queries(slice(0, 0)))
     tables = [table.detach().to("cpu", torch.float64) for table in model.tables()]
     readings = list(model.readings.values())
-    expected = expected_layers(model.config, model.attending, seq)
+    expected = [expected_layer(model.config, layer, seq) for layer in model.attending]
     found = [
         RopeFacts(
             layer=layer.layer,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.markup import escape
 
 from whatwhere.studies.results import Results
-from whatwhere.studies.rope.tables import About, Difference, LayerRope, layer_runs
-from whatwhere.studies.terminal import remark, table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from whatwhere.studies.rope.tables import About, Difference, LayerRope
+from whatwhere.studies.terminal import number_runs, remark, table
 
 MOST = 12
 """Rows of a table; a model with more kinds of layers or faults has the rest in its CSV."""
@@ -59,7 +56,7 @@ def _rotations(about: About, layers: Sequence[LayerRope]) -> RenderableType:
         turns = f"{2 * row.planes} of {row.width}"
         groups[row.kind, turns, row.pairing, base, f"{row.factor:.4g}", f"{row.scale:.4g}"].append(row.layer)
     for cells, numbers in list(groups.items())[:MOST]:
-        shown.add_row(layer_runs(numbers), *cells)
+        shown.add_row(number_runs(numbers, ","), *cells)
     return shown
 
 
@@ -69,7 +66,7 @@ def _differences(found: Sequence[Difference]) -> list[RenderableType]:
         groups[row.model, row.against, row.what, row.found, row.expected, row.cause].append(row.layer)
     lines = [""]
     for (model, against, what, measured, expected, cause), layers in list(groups.items())[:MOST]:
-        named = f"layer{'s' if len(layers) > 1 else ''} {layer_runs(layers)}"
+        named = f"layer{'s' if len(layers) > 1 else ''} {number_runs(layers, ',')}"
         lines.append(f"{model}, {named}: {what}: {cause} (found {measured}; {against}: {expected})")
     if len(groups) > MOST:
         lines.append(f"and {len(groups) - MOST} more, in differences.csv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -108,14 +107,3 @@ class Difference:
     found: str
     expected: str
     cause: str
-
-
-def layer_runs(layers: Sequence[int]) -> str:
-    """Layer numbers with runs joined: 0-4,6."""
-    runs: list[list[int]] = []
-    for layer in sorted(layers):
-        if runs and runs[-1][1] + 1 == layer:
-            runs[-1][1] = layer
-        else:
-            runs.append([layer, layer])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
@@ -11,10 +16,6 @@ from whatwhere.studies.theorems.curves import PICTURED
 from whatwhere.studies.theorems.tables import PlaneVector
 from whatwhere.theory.printed import CAPTION_THETA, INDEX_THETA, LENGTH, RETRIEVAL_THETA, frequency
 from whatwhere.theory.robustness import FIGURE_LENGTH
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FLOOR = 1e-6
 """The smallest margin that the map tells apart."""
@@ -32,8 +33,6 @@ CURVES = (
 
 def draw_discrepancy(results: Mapping[str, Results]) -> Figure:
     """Figure 5A, on a linear axis as printed and on a logarithmic one, where Index can be seen to the end."""
-    from matplotlib import pyplot
-
     frame = _only(results).frame("discrepancy").query(f"n <= {FIGURE_LENGTH}")
     figure, panels = pyplot.subplots(1, 2, figsize=(11.0, 5.0))
     for axes in panels:
@@ -57,8 +56,6 @@ def draw_discrepancy(results: Mapping[str, Results]) -> Figure:
 
 def draw_layers(results: Mapping[str, Results]) -> Figure:
     """Figure 5A's exact Retrieval curve at the frequency of every letter layer (erratum E29)."""
-    from matplotlib import pyplot
-
     frame = _only(results).frame("layers")
     figure, axes = pyplot.subplots(figsize=(7.5, 4.6))
     for id, rows in frame.groupby("frequency_id"):
@@ -85,9 +82,6 @@ def draw_layers(results: Mapping[str, Results]) -> Figure:
 
 def draw_geometry(results: Mapping[str, Results]) -> Figure:
     """Figure 4A: all keys of T_Index are one vector v; the query of integer i stands i theta before it."""
-    from matplotlib import pyplot
-    from matplotlib.patches import Circle
-
     figure, (before, after) = pyplot.subplots(1, 2, figsize=(9.5, 5.0))
     titles = ("before rotation", f"query {PICTURED}, rotated by its distance n-j to a key")
     for axes, title in zip((before, after), titles, strict=True):
@@ -114,9 +108,6 @@ def draw_geometry(results: Mapping[str, Results]) -> Figure:
 
 def draw_margins(results: Mapping[str, Results]) -> Figure:
     """Which RoPE frequencies can serve which mechanism at which length."""
-    from matplotlib import pyplot
-    from matplotlib.colors import LogNorm
-
     frame = _only(results).frame("margins")
     figure, panels = pyplot.subplots(1, 2, figsize=(11.0, 4.8))
     heads = (("index", "Index (where)", "Oranges"), ("retrieval", "Retrieval (what)", "Greens"))

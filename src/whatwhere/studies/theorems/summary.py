@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
 from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import number_runs
 from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, ReachRow, Temperature
 from whatwhere.theory.arguments import LONGEST
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 SHOWN_LENGTHS = (5, 10, 17, 32, 50, 100, 850)
 SERVES = 1e-3
@@ -73,13 +71,13 @@ def _by_length(
 
 def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
     """Which of the paper's frequencies serve which head."""
-    serving = {
-        head: [row.frequency_id for row in rows if row.head == head and row.margin > SERVES and row.frequency_id]
+    index, retrieval = (
+        number_runs(row.frequency_id for row in rows if row.head == head and row.margin > SERVES and row.frequency_id)
         for head in ("index", "retrieval")
-    }
+    )
     return (
-        f"\nAt {rows[0].length} tokens a margin above {SERVES:g} is left by frequency IDs {_ranges(serving['index'])} "
-        f"to T_Index, and by IDs {_ranges(serving['retrieval'])} to T_Retrieval over {letters} letters."
+        f"\nAt {rows[0].length} tokens a margin above {SERVES:g} is left by frequency IDs {index} to T_Index, and "
+        f"by IDs {retrieval} to T_Retrieval over {letters} letters."
     )
 
 
@@ -107,11 +105,3 @@ def _tokens(count: int) -> str:
 
 def _cell(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _ranges(ids: Sequence[int]) -> str:
-    """``1-6, 8-22``; ``none`` for nothing."""
-    starts = [id for id in ids if id - 1 not in ids]
-    ends = [id for id in ids if id + 1 not in ids]
-    found = [f"{a}-{b}" if a < b else f"{a}" for a, b in zip(starts, ends, strict=True)]
-    return ", ".join(found) or "none"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.heads.weighting import TAU, TAUS
@@ -21,10 +24,6 @@ from whatwhere.studies.validity.tables import (
     PermutationScore,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 COLOUR = {"positional": POSITIONAL, "symbolic": SYMBOLIC}
 PLACES = {RANDOM_LOGITS: 1.12, RANDOM_WEIGHTS: 1.25}
 """Where null heads stand, right of the shares."""
@@ -32,8 +31,6 @@ PLACES = {RANDOM_LOGITS: 1.12, RANDOM_WEIGHTS: 1.25}
 
 def draw_scores(results: Mapping[str, Results]) -> Figure:
     """A panel for each sharpness: both scores by the known share of content, and where null heads lie."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     rows = one.rows("scores", KnownScore)
     figure, panels = pyplot.subplots(1, len(ENTROPIES), figsize=(11.0, 4.8), sharey=True)
@@ -79,8 +76,6 @@ def _draw_nulls(axes: Axes, rows: Sequence[KnownScore], kind: str) -> None:
 
 def draw_nulls(results: Mapping[str, Results]) -> Figure:
     """Left: all permutations against swaps. Right: how often null heads are labelled pure, by the number of inputs."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 4.8))
     permuted = one.rows("permutations", PermutationScore)
