@@ -292,3 +292,8 @@ def test_every_reference_of_every_study_resolves(name: str):
     if study.page is not None:
         package, _, file = study.page.partition(":")
         assert files(package).joinpath(file).is_file()
+
+
+def test_a_study_without_its_model_says_what_to_give():
+    with pytest.raises(WhatwhereError, match=r"expected a model, got none; give one: study\('heads', 'letter'\)"):
+        ww.study("heads")

@@ -40,9 +40,10 @@ def traceable(model: object) -> Traceable:
 
         if isinstance(model, PreTrainedModel):
             return RotaryModel(model)
+    found = f"the name {model!r:.80}; load it first with whatwhere.load" if isinstance(model, str) else ""
     raise WhatwhereError(
         "expected a model of whatwhere (see whatwhere.load) or a loaded transformers model, "
-        f"got a {type(model).__name__}."
+        f"got {found or f'a {type(model).__name__}'}."
     )
 
 
@@ -69,6 +70,7 @@ def trace(
     Raises:
         WhatwhereError: the model cannot be read, or a layer, head or position does not exist.
     """
+    _refuse_text(tokens)
     if attention_mask is not None:
         ids = tokens["input_ids"] if isinstance(tokens, Mapping) else tokens
         tokens = {"input_ids": ids, "attention_mask": attention_mask}
@@ -94,5 +96,14 @@ def run(
     Raises:
         WhatwhereError: the model cannot be read, or a layer or head does not exist.
     """
+    _refuse_text(tokens)
     ablations = [Ablate(layer, head) for layer, head in ablate]
     return traceable(model).run(tokens, interventions=[*ablations, *interventions])
+
+
+def _refuse_text(tokens: object) -> None:
+    if isinstance(tokens, str) or (isinstance(tokens, list | tuple) and any(isinstance(one, str) for one in tokens)):
+        raise WhatwhereError(
+            "expected token ids [batch, seq], got text. Encode it first: task.encode(text)[None] for a task, "
+            "tokenizer(text, return_tensors='pt') for a language model."
+        )

@@ -36,8 +36,8 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
         )  # fmt: skip
     note = (
         "ID: mean frequency ID (1 is the fastest), weighted by each plane's share of the logits' variance (W2). "
-        "W1, W3: weighted by norm and by margin. dominant: the plane with the largest share. frequency: of the plane ID, "
-        "in radians per token. paper: the ID that the paper prints."
+        "W1, W3: weighted by norm and by margin. dominant: the plane with the largest share. frequency: that of ID, in "
+        "radians per token. paper: the ID that the paper prints."
     )
     return [made, remark(note)]
 
