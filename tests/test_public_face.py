@@ -23,6 +23,24 @@ def test_importing_the_package_and_the_command_line_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("ww.score(model)", "expected a trace, got a GPTJ; make one with whatwhere.trace(model, tokens)."),
+        (
+            "ww.trace(model, 'c2 b1')",
+            "expected token ids [batch, seq], got text. Encode it first: task.encode(text)[None]",
+        ),
+        ("ww.run(model, ['c2', 'b1'])", "expected token ids [batch, seq], got text. Encode it first"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_with_what_to_do(call: str, message: str):
+    """In a process of its own: here the types are checked before."""
+    code = f"import whatwhere as ww\nmodel = ww.load('letter')\ntry: {call}\nexcept ww.WhatwhereError as e: print(e)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.startswith(message), told
+
+
 def test_imports_point_one_way():
     found = subprocess.run(
         [str(Path(sys.executable).with_name("lint-imports"))], capture_output=True, text=True, check=False

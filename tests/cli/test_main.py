@@ -38,6 +38,21 @@ def test_a_command_line_that_cannot_be_read_ends_with_code_two(words: list[str])
     assert result.stdout == ""
 
 
+def test_a_mistyped_command_is_answered_with_those_that_are_near():
+    assert "Did you mean heads?" in CliRunner().invoke(app, ["head", "letter"]).output
+
+
+def test_the_help_lists_every_command_under_a_heading():
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).stdout
+    assert "Language models" in shown and "Studies of your own" not in shown
+    assert re.findall(r"^│ ([a-z]+) ", shown, re.MULTILINE) == cli._Commands().list_commands(None)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_paragraphs_of_the_help_are_wrapped_by_the_terminal():
+    shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "300"}).stdout
+    assert "What is not given is the preset's. On several devices" in shown
+
+
 def test_no_command_shows_the_help():
     assert "Usage" in CliRunner().invoke(app, []).output
 

@@ -46,7 +46,7 @@ def test_the_text_is_at_most_a_screen_and_says_what_was_measured(many: HeadScore
     lines = repr(many).splitlines()
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 100
-    assert lines[0] == "HeadScores: 2 layers x 20 heads, 3 inputs, 1 queries each, tau 0.0001, swaps of keys"
+    assert lines[0] == "HeadScores: 2 layers x 20 heads, 3 inputs, 1 query each, tau 0.0001, swaps of keys"
     assert lines[-1].startswith("the 16 purest of 40 heads; ")
 
 

@@ -17,6 +17,7 @@ from whatwhere import studies
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
+from whatwhere.studies import subject
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
@@ -292,3 +293,20 @@ def test_every_reference_of_every_study_resolves(name: str):
     if study.page is not None:
         package, _, file = study.page.partition(":")
         assert files(package).joinpath(file).is_file()
+
+
+def test_a_study_without_its_model_says_what_to_give():
+    with pytest.raises(WhatwhereError, match=r"expected a model, got none; give one: study\('heads', 'letter'\)"):
+        ww.study("heads")
+
+
+@pytest.mark.parametrize(
+    ("source", "home"),
+    [
+        ("Qwen/Qwen2.5-0.5B", "analysis-Qwen2.5-0.5B"),
+        ("models/mine.Q4_1.gguf", "analysis-mine.Q4_1"),
+        ("runs/letter/checkpoints/step-00000040.safetensors", "analysis-step-00000040"),
+    ],
+)
+def test_results_of_a_model_are_named_after_it(source: str, home: str):
+    assert subject._home(source) == Path(home)  # pyright: ignore[reportPrivateUsage]

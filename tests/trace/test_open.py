@@ -100,8 +100,12 @@ def test_a_damaged_configuration_is_refused(directory: Path):
         load_rotary(str(directory))
 
 
-def test_a_model_without_tokenizer_is_refused(tmp_path: Path):
+def test_a_model_without_tokenizer_can_be_traced(tmp_path: Path):
     tiny_model(FAMILIES["Llama"]).save_pretrained(tmp_path)
+    model = load_rotary(str(tmp_path))
+    assert model.tokenizer is None
+    assert repr(model) == f"RotaryModel({tmp_path}: {model.depth} layers of {model.heads} heads)"
+    (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(WhatwhereError, match=r"without a tokenizer .*tokenizer.json"):
         load_rotary(str(tmp_path))
 

@@ -264,8 +264,10 @@ def test_bad_arguments_are_refused(llama: Any, arguments: dict[str, Any], messag
 
 
 def test_something_that_is_no_model_is_refused():
-    with pytest.raises(WhatwhereError, match=r"a loaded transformers model, got a str"):
+    with pytest.raises(WhatwhereError, match=r"got the name 'number'; load it first with whatwhere.load"):
         ww.trace("number", IDS)
+    with pytest.raises(WhatwhereError, match=r"a loaded transformers model, got a int"):
+        ww.run(3, IDS)
 
 
 def test_a_family_outside_the_list_is_read_all_the_same():

@@ -56,3 +56,11 @@ def test_a_directory_that_is_no_run_does_not_hide_a_shipped_model(monkeypatch: p
     (tmp_path / "letter").mkdir()
     monkeypatch.chdir(tmp_path)
     assert load("letter").config.layers == 12
+
+
+def test_a_mistyped_name_of_a_shipped_model_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(WhatwhereError, match=r"neither a local directory.* Or did you mean letter, which ships\?"):
+        zoo.load("leter")
+    with pytest.raises(WhatwhereError, match=r"try again when online\.$"):
+        zoo.load("somebody/else")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -22,7 +23,16 @@ from whatwhere.machine.memory import is_exhausted
 from whatwhere.studies import STUDIES, study_named
 
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
-_ORDER = ("data", "train", *STUDIES, "compare", "share", "reproduce", "report", "sweep")
+_PANELS = {
+    "Tasks and training": ("data", "train"),
+    "Heads of any model": ("heads", "compare", "share"),
+    "Models of the paper's tasks": ("dynamics", "mechanism", "geometry", "length", "forecast", "hops", "preference"),
+    "Language models": ("causal", "cache", "prompt", "rope", "chat", "growth"),
+    "Theory and scores": ("theorems", "validity"),
+    "The whole paper, and many runs": ("reproduce", "report", "sweep", "atlas", "vocabularies"),
+}
+"""The list of commands, as a reader looks for them."""
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 
 
 class _Commands(TyperGroup):
@@ -40,17 +50,29 @@ class _Commands(TyperGroup):
             self._listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order in which a reader needs them; studies of one's own come last."""
+        """In the order of the panels; studies of one's own come last."""
         del ctx
-        return [*_ORDER, *(name for name in STUDIES if name not in _ORDER)]
+        return [*_PANEL_OF, *(name for name in STUDIES if name not in _PANEL_OF)]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A name that is mistyped is answered with those that are near."""
+        names = self.list_commands(ctx)
+        near = [] if args[0] in names else get_close_matches(args[0], names)
+        if near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A study becomes a command of its own."""
         if cmd_name not in STUDIES:
-            return super().get_command(ctx, cmd_name)
+            command: Any = super().get_command(ctx, cmd_name)
+            if command is not None:
+                command.rich_help_panel = _PANEL_OF[cmd_name]
+            return command
         study = study_named(cmd_name)
         if self._listing:
-            return TyperCommand(study.name, short_help=study.question)
+            panel = _PANEL_OF.get(study.name, "Studies of your own")
+            return TyperCommand(study.name, short_help=study.question, rich_help_panel=panel)
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP)
         epilog = f"Example: [bold]{escape(study.example)}[/bold]" if study.example else None
         alone.command(study.name, epilog=epilog, short_help=study.question)(command_of(study))
@@ -82,7 +104,8 @@ def _version(wanted: bool) -> bool:
 
 
 @app.callback(
-    epilog="Start with: [bold]whatwhere data number --show 2[/bold], then [bold]whatwhere heads letter[/bold]."
+    epilog="Start with: [bold]whatwhere data number --show 2[/bold], then [bold]whatwhere heads letter[/bold]. "
+    "Example and options of a command: [bold]whatwhere COMMAND --help[/bold]."
 )
 def whatwhere(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),

@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
         keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
     ]
     with_parameters(
-        data, "data", parameters, "Makes the balanced data of a task, measures what they leak, or draws some sequences."
+        data, "data", parameters, "Make the balanced data of a task, measure what they leak, or draw some sequences."
     )
     app.command(
         epilog="Example: [bold]whatwhere data letter --show 2 --hops 4[/bold]; what leaks: "

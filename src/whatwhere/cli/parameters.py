@@ -7,6 +7,7 @@ user names are a path, or an address in object storage, which a local directory 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -42,7 +43,7 @@ def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Para
 def argument_of(record: type, name: str) -> inspect.Parameter:
     """The parameter that stands for a field which may be given without its name."""
     _, *notes = get_args(get_type_hints(record, include_extras=True)[name])
-    argument = typer.Argument(help=str(notes[0]), metavar=f"[{name.upper()}]", show_default=False)
+    argument = typer.Argument(help=str(notes[0]), metavar=name.upper(), show_default=False)
     return keyword(name, Annotated[str | None, argument], None)
 
 
@@ -91,7 +92,7 @@ def with_parameters(
     """Gives a function that takes ``**given`` the signature that typer reads."""
     function.__signature__ = inspect.Signature(list(parameters))  # pyright: ignore[reportFunctionMemberAccess]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    function.__name__, function.__doc__ = name, help_text
+    function.__name__, function.__doc__ = name, re.sub(r"(?<!\n)\n(?!\n)", " ", help_text)  # the terminal wraps lines
 
 
 def _without_none(kind: Any) -> Any:

@@ -133,10 +133,11 @@ def _colour(positional: float, symbolic: float) -> tuple[int, int, int]:
 
 def _heading(scores: HeadScores) -> str:
     layers, heads = scores.positional.shape
-    read = f", reading {scores.reading}" if scores.reading else f", {scores.positions.shape[-1]} queries each"
+    queries = scores.positions.shape[-1]
+    read = f"reading {scores.reading}" if scores.reading else f"{queries} {'query' if queries == 1 else 'queries'} each"
     return (
-        f"HeadScores: {layers} layers x {heads} heads, {scores.inputs} inputs{read}, tau {scores.tau:g}, "
-        f"swaps of {scores.level}{', renormalised' if scores.weighting.renormalised else ''}"
+        f"HeadScores: {layers} layers x {heads} head{'s' * (heads != 1)}, {scores.inputs:,} inputs, {read}, "
+        f"tau {scores.tau:g}, swaps of {scores.level}{', renormalised' if scores.weighting.renormalised else ''}"
     )
 
 

@@ -65,7 +65,7 @@ def score(
         seed: of the drawn swaps.
 
     Raises:
-        WhatwhereError: tau is not above 0, the reading is unknown, or the trace holds no layer, input or query.
+        WhatwhereError: it is no trace, or holds no layer, input or query; tau is not above 0; the reading is unknown.
     """
     weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
     scores = score_weightings(trace, [weighting], samples=samples, seed=seed)[0]
@@ -76,6 +76,10 @@ def score_weightings(
     trace: Trace, weightings: Sequence[Weighting], *, samples: int | None = None, seed: int = 0
 ) -> list[HeadScores]:
     """Like :func:`score`, for several weightings: they share everything but the weights."""
+    if not isinstance(trace, Trace):
+        raise WhatwhereError(
+            f"expected a trace, got a {type(trace).__name__}; make one with whatwhere.trace(model, tokens)."
+        )
     trace.check_not_empty()
     if samples is not None and samples < 1:
         raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")

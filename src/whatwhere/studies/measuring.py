@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.tables import write_csv
@@ -138,5 +139,9 @@ def study(
 
     asked = study_named(name)
     chosen = asked.with_settings(**settings)
+    if source is None and asked.source is None and asked.subject.argument is not None:
+        raise WhatwhereError(
+            f"study {name!r}: expected a {asked.subject.argument}, got none; give one: study({name!r}, 'letter')."
+        )
     opened = asked.subject.open(source, step)
     return measure(asked, opened, chosen, None if out is None else Path(out) / asked.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,10 +127,14 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     @property
     def summary(self) -> str:
-        """What the command prints."""
+        """What the command prints, 100 columns wide."""
+        return self.printed(100)
+
+    def printed(self, width: int) -> str:
+        """What the command prints in a terminal of so many columns."""
         from rich.console import Console
 
-        console = Console(width=100, highlight=False, record=True, file=io.StringIO())
+        console = Console(width=width, highlight=False, record=True, file=io.StringIO())
         for block in resolve(self.study.summary)(self):
             console.print(block)
         return console.export_text()
@@ -162,3 +167,8 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{table} ({len(self[table])} rows)" for table in self)
         return f"Results of {self.study.name} on {self.name}: {sizes or 'no tables yet'}"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what the command prints, and what else there is."""
+        more = escape(", ".join(f"[{table!r}]" for table in self))
+        return f"<pre>{escape(self.summary)}</pre><p>DataFrames: {more}; also .figures(), .claims</p>"

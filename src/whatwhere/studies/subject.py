@@ -167,4 +167,6 @@ def _home(source: Any) -> Path:
     if not isinstance(source, str | Path):
         return Path("analysis")
     path = Path(source)
-    return path if Run(path).exists else Path(f"analysis-{path.stem or path.name}")
+    run = Run(path)  # a model of transformers has a config.json, too, but no manifest
+    name = path.stem if path.suffix in (".safetensors", ".gguf") else path.name  # a name such as Qwen2.5-0.5B is whole
+    return path if run.exists and run.manifest.exists else Path(f"analysis-{name}")

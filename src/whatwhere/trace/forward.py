@@ -103,6 +103,9 @@ class Traceable(ABC):
     heads: int
     """The number of (query) heads of a layer."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}: {self.depth} layers of {self.heads} head{'s' * (self.heads != 1)})"
+
     @property
     def attending(self) -> Sequence[int]:
         """The layers that attend. In a hybrid model the others are convolutions or recurrences."""

@@ -28,15 +28,15 @@ _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 def load_rotary(source: str) -> RotaryModel:
-    """Loads a model that can be traced, with its tokenizer.
+    """Loads a model that can be traced, with its tokenizer; a directory may come without one.
 
     Args:
         source: a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
 
     Raises:
         MissingExtraError: transformers is not installed.
-        WhatwhereError: there is no such model, it cannot be reached, it has no tokenizer or no rotary positions, it
-            does not fit into memory, or its weights are not those of its configuration.
+        WhatwhereError: there is no such model, it cannot be reached, its tokenizer cannot be loaded, it has no rotary
+            positions, it does not fit into memory, or its weights are not those of its configuration.
     """
     try:
         from transformers import AutoConfig, AutoTokenizer
@@ -57,6 +57,8 @@ def load_rotary(source: str) -> RotaryModel:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
         tokenizer("a")
     except Exception as error:  # which one depends on the kind of tokenizer that is missing
+        if not _has_tokenizer(place):
+            return RotaryModel(model, source)
         raise WhatwhereError(
             f"{source} comes without a tokenizer that can be loaded ({_first_line(error)}). "
             "Put its tokenizer files (tokenizer.json, tokenizer_config.json) beside the model."
@@ -86,6 +88,12 @@ def _place(source: str) -> str:
         raise WhatwhereError(f"expected a model directory or a GGUF file, got {source}, where there is nothing.")
     _check_reachable(source)
     return source
+
+
+def _has_tokenizer(place: str) -> bool:
+    """Whether there is anything to load one from; a model that was saved alone can still be traced."""
+    patterns = ("*token*", "vocab*", "merges*", "*.model")
+    return not Path(place).is_dir() or any(any(Path(place).glob(pattern)) for pattern in patterns)
 
 
 def _check_reachable(source: str) -> None:

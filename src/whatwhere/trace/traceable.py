@@ -51,9 +51,10 @@ def traceable(model: object) -> Traceable:
 
         if isinstance(model, PreTrainedModel):
             return RotaryModel(model)
+    found = f"the name {model!r:.80}; load it first with whatwhere.load" if isinstance(model, str) else ""
     raise WhatwhereError(
         "expected a model of whatwhere (see whatwhere.load) or a loaded transformers model, "
-        f"got a {type(model).__name__}."
+        f"got {found or f'a {type(model).__name__}'}."
     )
 
 
@@ -80,6 +81,7 @@ def trace(
     Raises:
         WhatwhereError: the model cannot be read, or a layer, head or position does not exist.
     """
+    _refuse_text(tokens)
     if attention_mask is not None:
         ids = tokens["input_ids"] if isinstance(tokens, Mapping) else tokens
         tokens = {"input_ids": ids, "attention_mask": attention_mask}
@@ -105,6 +107,7 @@ def run(
     Raises:
         WhatwhereError: the model cannot be read, or a layer or head does not exist.
     """
+    _refuse_text(tokens)
     ablations = [Ablate(layer, head) for layer, head in ablate]
     return traceable(model).run(tokens, interventions=[*ablations, *interventions])
 
@@ -141,3 +144,11 @@ def _restored(part: nn.Module) -> nn.Module:
     again = copy(part)
     again._modules = {name: child if child is None else _restored(child) for name, child in part._modules.items()}
     return again
+
+
+def _refuse_text(tokens: object) -> None:
+    if isinstance(tokens, str) or (isinstance(tokens, list | tuple) and any(isinstance(one, str) for one in tokens)):
+        raise WhatwhereError(
+            "expected token ids [batch, seq], got text. Encode it first: task.encode(text)[None] for a task, "
+            "tokenizer(text, return_tensors='pt') for a language model."
+        )

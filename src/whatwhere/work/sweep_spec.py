@@ -96,6 +96,12 @@ def read_sweep(path: Path) -> list[Item]:
     """
     if not path.exists() and str(path) in STUDIES:
         path = study_named(str(path)).sweep or path
+    if not path.exists():
+        own = ", ".join(name for name in STUDIES if study_named(name).sweep)
+        raise WhatwhereError(
+            f"expected the specification of a sweep, a TOML or JSON file, at {path}, got nothing there. Write one "
+            f"(docs/sweeps.md shows how), or name a study that brings one: {own}."
+        )
     content = _parse(path)
     measures = _measures(content.get("measure"), path)
     common = {key: value for key, value in content.items() if key not in _PARTS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,4 +45,8 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
         return load_model(path)
     from whatwhere.trace.open import load_rotary
 
-    return load_rotary(name)
+    try:
+        return load_rotary(name)
+    except WhatwhereError as error:
+        near = get_close_matches(name, SHIPPED, n=1)
+        raise WhatwhereError(f"{error} Or did you mean {near[0]}, which ships?") if near else error from error

@@ -101,6 +101,8 @@ def test_the_summary_says_what_was_learned_when_and_which_heads_are_pure() -> No
     assert "queries: path" in text
     assert max(map(len, text.splitlines())) <= 100
     assert "4: never" in made_up("number", (300, 400, 500, 10**9)).summary
+    never = made_up("number", (10**9,) * 4).summary
+    assert "over checkpoints: undefined (one never changes)." in never, never
 
 
 def test_a_sweep_shows_accuracy_and_pure_heads() -> None:

@@ -29,6 +29,7 @@ def test_the_exit_code_says_whether_all_is_well(
     well = CliRunner().invoke(app, ["rope", one, "--json"])
     assert well.exit_code == 0
     assert json.loads(well.stdout)[one]["tables"]["differences"] == []
+    assert (tmp_path / "analysis-one" / "rope" / "layers.csv").is_file()  # not in the directory of the model
     ill = CliRunner().invoke(app, ["rope", one, other, "--out", "compared"])
     assert ill.exit_code == 1
     assert "the scaling 'linear' is missing" in " ".join(ill.stdout.split())

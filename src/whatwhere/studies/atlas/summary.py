@@ -79,10 +79,11 @@ def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
 
 
 def _map(cells: Sequence[Cell]) -> list[RenderableType]:
-    """One line for each claim: in how many conditions it holds, fails and depends on the seed."""
-    made = table("claim", "about", "holds", "fails", "depends", "share", left=("claim", "about"), title="\nThe map")
+    """One line for each claim that does not hold nearly everywhere: where it holds, fails and depends on the seed."""
+    title = f"\nThe map: claims with a share below {MOST}"
+    made = table("claim", "about", "holds", "fails", "depends", "share", left=("claim", "about"), title=title)
     shares = share_of_conditions(cells)
-    for claim in dict.fromkeys(cell.claim for cell in cells):
+    for claim in dict.fromkeys(cell.claim for cell in cells if shares[cell.claim] < MOST):
         mine = [cell for cell in cells if cell.claim == claim]
         count = Counter(cell.verdict for cell in mine)
         numbers = (str(count[verdict]) for verdict in SIGNS)
@@ -90,7 +91,8 @@ def _map(cells: Sequence[Cell]) -> list[RenderableType]:
     held, failed = sum(s >= MOST for s in shares.values()), sum(s < HALF for s in shares.values())
     told = (
         f"Conditions in which a claim holds with every seed, fails with every seed, or depends on the seed; share: of "
-        f"seeds, mean over conditions. {held} of {len(shares)} claims reach {MOST}, {failed} stay below {HALF}."
+        f"seeds, mean over conditions. {held} of {len(shares)} claims reach {MOST}, {failed} stay below {HALF}. "
+        "The table map has all."
     )
     return [made, remark(told)]
 

@@ -26,7 +26,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         blocks.append(Text("accuracy: strict (standard deviation over runs). none: replies without an answer.\n"
                            "floor: a guess that does not look at the window."))  # fmt: skip
     blocks += [
-        Text("\nQuoted from the paper: mean (standard deviation) over 5 runs"),
+        Text("\nQuoted from the paper: accuracy, mean over 5 runs (the table quoted has the deviations)"),
         _quoted(results.rows("quoted", Quoted)),
     ]
     for name in dict.fromkeys(cell.model for cell in cells if cell.reasoned > 0):
@@ -63,7 +63,7 @@ def _measured(cells: Sequence[Cell]) -> Table:
 def _quoted(rows: Sequence[Quoted]) -> Table:
     columns = list(dict.fromkeys((row.model, row.task) for row in rows))
     made = _table("size", *(f"{model}\n{task.rsplit('_', 1)[1]}" for model, task in columns))
-    by_place = {(row.size, row.model, row.task): with_deviation(row.mean, row.sd) for row in rows}
+    by_place = {(row.size, row.model, row.task): f"{row.mean:.2f}" for row in rows}
     for size in sorted({row.size for row in rows}):
         made.add_row(str(size), *(by_place.get((size, *column), "") for column in columns))
     return made

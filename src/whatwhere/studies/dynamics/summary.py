@@ -24,13 +24,15 @@ def summary(results: Results) -> Sequence[RenderableType]:
     steps = run.scores.steps
     ends = " ".join(f"{share:.3f}" for share in run.accuracy[-1])
     reached = [f"{hop}: {step:,.0f}" if step == step else f"{hop}: never" for hop, step in crossings(run).items()]
+    follows = purity_with_accuracy(run)
     text = (
         f"Dynamics of {results.name}: {len(steps)} checkpoints, steps {steps[0]:,} to {steps[-1]:,}, "
         f"{settings.inputs:,} inputs, tau {settings.tau:g}.\n"
         f"Accuracy ends at {ends} ({'/'.join(map(str, run.hops))} hops); "
         + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured.")
         + f"\nStep at which each hop class reaches {LEARNED}: {', '.join(reached)}."
-        + f"\nRank correlation of pure heads with accuracy, over checkpoints: {purity_with_accuracy(run):.2f}."
+        + "\nRank correlation of pure heads with accuracy, over checkpoints: "
+        + (f"{follows:.2f}." if follows == follows else "undefined (one never changes).")
     )
     return [text, _heads_table(run), _readings_table(run)]
 

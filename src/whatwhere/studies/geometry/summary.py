@@ -36,7 +36,8 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
         )  # fmt: skip
     note = (
         "ID: mean frequency ID (1 is the fastest), weighted by each plane's share of the logits' variance (W2). "
-        "W1, W3: weighted by norm and by margin. dominant: the plane with the largest share."
+        "W1, W3: weighted by norm and by margin. dominant: the plane with the largest share. frequency: that of ID, in "
+        "radians per token. paper: the ID that the paper prints."
     )
     return [made, remark(note)]
 
@@ -51,7 +52,7 @@ def _planes(results: Results) -> list[RenderableType]:
     turns = tables.clearest_turns(results.rows("queries", tables.QueryTurn))
     if turns:
         made = table(
-            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "R2", "agree", "chance",
+            "layer", "ID", "target", "pointers", "integers", "slope", "95 %", "theory", "agree", "chance",
             "aims at", title="\nIndex geometry in the dominant plane",
         )  # fmt: skip
         for row in turns:
@@ -59,7 +60,7 @@ def _planes(results: Results) -> list[RenderableType]:
                 str(row.layer), str(row.plane),
                 *(f"{keys[row.layer, row.head, of].value:.2f}" for of in ("target", "pointers")), row.integers,
                 f"{row.slope.value:.2f}", f"{row.slope.low:.2f} {row.slope.high:.2f}", f"{row.predicted:.2f}",
-                f"{row.r2:.2f}", f"{row.agreement:.2f}",
+                f"{row.agreement:.2f}",
                 chance.get((row.layer, row.head, f"queries turn {row.integers}"), ""),
                 "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip
@@ -79,7 +80,10 @@ def _planes(results: Results) -> list[RenderableType]:
             numbers = f"{aligned.value:.2f}", f"{match.value:.2f}", f"{match.low:.2f} {match.high:.2f}"
             seldom = chance.get((row.layer, row.head, "queries match keys"), "")
             made.add_row(str(row.layer), str(row.plane), *numbers, seldom)
-        note = "match: cosine between the queries for a letter and its keys, less that for other letters."
+        note = (
+            "match: cosine between the queries for a letter and its keys, less that for other letters. chance: share "
+            "of shuffles of the letters that match as well."
+        )
         blocks += [made, remark(note)]
     return blocks
 

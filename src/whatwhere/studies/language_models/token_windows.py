@@ -41,8 +41,8 @@ def require_text_model(model: Any, settings: TextSettings) -> RotaryModel:
     name = Path(model.name).name
     if not isinstance(model, RotaryModel) or model.tokenizer is None:
         raise WhatwhereError(
-            f"expected a language model with its tokenizer, got {name} without one; give its directory, hub name or "
-            "GGUF file, or RotaryModel(model, tokenizer=tokenizer)."
+            f"expected a language model with its tokenizer, got {name} without one; put tokenizer.json and "
+            "tokenizer_config.json beside the model, or give RotaryModel(model, tokenizer=tokenizer)."
         )
     if not settings.passages:
         raise WhatwhereError(f"expected a text for the language model {name}, got none; name one with --text FILE.")

@@ -1,0 +1,24 @@
+"""Summaries in a terminal of 80 columns, on the results that ship."""
+
+from pathlib import Path
+
+import pytest
+
+from whatwhere.studies import study_named
+from whatwhere.studies.results import Results
+from whatwhere.zoo.load import SHIPPED_AT
+
+DIRECTORIES = sorted(manifest.parent for manifest in (SHIPPED_AT / "seeds").glob("*/*/*/manifest.json"))
+
+
+@pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_number_of_a_summary_is_cut_off_at_80_columns(directory: Path):
+    text = Results.open(study_named(directory.name), directory).printed(80)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_notebook_shows_the_summary_as_text():
+    shown = Results.open(study_named("heads"), DIRECTORIES[0].parent / "heads", "<b>mine</b>")._repr_html_()
+    assert shown.startswith("<pre>12 heads of ") and "<b>" not in shown
+    assert "DataFrames: [&#x27;about&#x27;], [&#x27;heads&#x27;]" in shown
