@@ -22,7 +22,7 @@ from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Figure, Study, no_progress, resolve
-from whatwhere.studies.subject import TRAINED
+from whatwhere.studies.subject import RUN, TRAINED
 from whatwhere.work.plan import Plan, jobs_of
 from whatwhere.work.reporting import draw_places
 from whatwhere.work.sweep_run import Sweep, do_item
@@ -34,7 +34,7 @@ MODULE = dedent('''
 
     from whatwhere.studies.claim import Claim, Finding
     from whatwhere.studies.study import Figure, Study
-    from whatwhere.studies.subject import TRAINED
+    from whatwhere.studies.subject import RUN, TRAINED
 
     @dataclass(frozen=True)
     class Settings:
@@ -310,3 +310,11 @@ def test_a_study_without_its_model_says_what_to_give():
 )
 def test_results_of_a_model_are_named_after_it(source: str, home: str):
     assert subject._home(source) == Path(home)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_shipped_model_is_no_run_and_the_message_says_where_its_history_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WhatwhereError, match="got the shipped model letter, .* reproduce --from-zoo --out DIR"):
+        RUN.open("letter")

@@ -93,10 +93,16 @@ class _OfRun(Subject):
         """Opens the run."""
         from whatwhere.store.manifest import fingerprint
         from whatwhere.training.run import Run
+        from whatwhere.zoo.load import SHIPPED
 
         if step is not None:
             raise WhatwhereError(f"this study is about a whole run: expected no step, got {step}.")
         run = source if isinstance(source, Run) else Run(source)
+        if not run.exists and str(source) in SHIPPED:
+            raise WhatwhereError(
+                f"expected a run directory, got the shipped model {source}, which comes without its checkpoints. "
+                "Its scores along training come with: whatwhere reproduce --from-zoo --out DIR"
+            )
         inputs = {"run": fingerprint(run.config.decisive()), "task": run.config.task.to_dict()}
         return Opened(run, str(run.directory), inputs, run.directory)
 
