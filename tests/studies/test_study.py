@@ -316,5 +316,5 @@ def test_a_shipped_model_is_no_run_and_the_message_says_where_its_history_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(WhatwhereError, match="got the shipped model letter, .* reproduce --from-zoo --out DIR"):
+    with pytest.raises(WhatwhereError, match=r"got the shipped model letter, .* reproduce --from-zoo --out DIR"):
         RUN.open("letter")
