@@ -23,6 +23,8 @@ def test_each_named_fault_fits_the_source_and_its_tests_are_there():
         ("if not a:\n    f()", ["if a:\n    f()", "if not a:\n    pass", "if not not a:\n    f()"]),
         ("if a:\n    raise E(f'{1 + 1}')", ["if a:\n    pass", "if not a:\n    raise E(f'{1 + 1}')"]),
         ("x: Literal[1] = True", ["x: Literal[1] = False"]),
+        ("zip(a, b, strict=True)", ["pass"]),
+        ("@dataclass(frozen=True, eq=True)\nclass A: pass", ["eq=False"]),
         ("def f(a: Int[2]) -> Int[3]:\n    return a and 0", ["    return a and 1", "    return a or 0"]),
     ],
 )
@@ -31,7 +33,8 @@ def test_faults_change_what_runs_and_neither_types_nor_messages(
 ):
     monkeypatch.setattr(mutants, "SOURCE", tmp_path)
     (tmp_path / "module.py").write_text(text)
-    found = [fault.content for fault in mutants.faults_of(Path("module.py"))]
+    module = Path("module.py")
+    found = [mutants.fault_at(module, place).content for place in range(mutants.places_in(module))]
     assert len(found) == len(changed)
     for expected in changed:
         assert any(expected in one for one in found), (expected, found)
