@@ -22,6 +22,7 @@ import signal
 import sys
 import time
 import types
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -85,12 +86,12 @@ def put_into_memory(changed: dict[str, types.CodeType], name: str) -> bool:
     """Gives functions their changed code, wherever they are referred to; false if one is not loaded."""
     done = set[str]()
     for one in gc.get_objects():
-        if isinstance(one, types.FunctionType) and one.__code__.co_filename == name:
+        if type(one) is types.FunctionType and one.__code__.co_filename == name:
             key = one.__code__.co_qualname
             if key in changed and one.__code__.co_freevars == changed[key].co_freevars:
                 one.__code__ = changed[key]
                 done.add(key)
-        elif isinstance(one, functools._lru_cache_wrapper):
+        elif type(one) is functools._lru_cache_wrapper:  # isinstance would ask objects that answer with an error
             one.cache_clear()
     return done == set(changed)
 
@@ -126,7 +127,7 @@ class Trials:
         self.kills, self.seconds = Counter[str](), dict[str, float]()
         self.healthy: dict[str, bool] = {}
         """Whether a test passes without a fault."""
-        self.last = ""
+        self.last, self.loaded = "", set[str]()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -161,6 +162,8 @@ class Trials:
             word, _, test = line.partition(" ")
             if word == "start":
                 self.last = test
+            elif word == "load":
+                self.loaded.add(test)
             else:
                 self.seconds[test] = float(word)
         return passed
@@ -195,29 +198,44 @@ class LoadedTrials(Trials):
         """Tells the number of each fault that is killed."""
         items = session.items
         for number, fault in enumerate(self.faults):
-            path = self.package / fault.module
-            changed = changed_functions(path.read_text(encoding="utf-8"), fault.content, str(path))
-            chosen = sorted((one for one in items if one.nodeid.startswith(fault.tests)), key=self.order)
-            if changed is None:
-                continue
-            with in_file(path, fault):
-                survived = self.tried(lambda: not put_into_memory(changed, str(path)) or self._run(session, chosen))  # noqa: B023
-            if (
-                not survived
-                and self.last
-                and self.noticed(
-                    lambda test: self.tried(lambda: self._run(session, [one for one in items if one.nodeid == test]))
-                )
-            ):
+            if self._kills(session, items, fault):
                 self.killed(number)
         return True
+
+    def _kills(self, session: pytest.Session, items: list[pytest.Item], fault: Fault) -> bool:
+        path = self.package / fault.module
+        changed = changed_functions(path.read_text(encoding="utf-8"), fault.content, str(path))
+        if changed is None:
+            return False
+        chosen = sorted((one for one in items if one.nodeid.startswith(fault.tests)), key=self.order)
+        with in_file(path, fault):
+            survived = self.tried(lambda: not put_into_memory(changed, str(path)) or self._run(session, chosen))
+        self._load()
+        if survived or not self.last:
+            return False
+        return self.noticed(
+            lambda test: self.tried(lambda: self._run(session, [one for one in items if one.nodeid == test]))
+        )
 
     def _run(self, session: pytest.Session, items: list[pytest.Item]) -> bool:
         from _pytest.main import pytest_runtestloop
 
-        session.items = items
-        pytest_runtestloop(session)
+        session.items, before = items, set(sys.modules)
+        try:
+            pytest_runtestloop(session)
+        finally:
+            for name in sys.modules.keys() - before:
+                self._note("load", name)
         return session.testsfailed == 0
+
+    def _load(self) -> None:
+        """Imports what a child had to import, so that the next need not."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in sorted(self.loaded - sys.modules.keys()):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+        self.loaded.clear()
 
 
 @contextlib.contextmanager
@@ -282,7 +300,7 @@ class Bench:
         return "killed" if whole else "its tests fail without it"
 
     def _pytest(self, tests: Sequence[str], plugin: Trials) -> bool:
-        log = os.open(self.directory / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        log = os.open(self.directory / f"log-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT)
         os.dup2(log, 1)
         os.dup2(log, 2)
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={self.directory / 'pytest'}"]

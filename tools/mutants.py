@@ -86,7 +86,7 @@ class _Mutator(ast.NodeTransformer):
         return True
 
     def visit(self, node: ast.AST) -> ast.AST | None:
-        """Leaves out annotations, messages and what a type checker looks after: frozen classes, zip of equal lengths."""
+        """Leaves out annotations, messages, and guards against programmers only: frozen classes, zips of one length."""
         if isinstance(node, ast.JoinedStr | ast.Raise | ast.Import | ast.ImportFrom):
             return self._removed(node) if isinstance(node, ast.Raise) else node
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
