@@ -82,6 +82,7 @@ def test_undefined_scores_are_drawn_white(make_layer: MakeLayer) -> None:
 def test_plots_take_and_return_axes(many: HeadScores) -> None:
     figure, ax = plt.subplots()
     assert many.plot(ax) is ax
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["0", "5"]
     assert many.plot().get_xlabel() == "head"
     plt.close("all")
     assert figure is ax.figure

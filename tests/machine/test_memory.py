@@ -1,4 +1,5 @@
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,11 @@ def test_threads_that_run_out_together_go_on_one_at_a_time():
     def work(block: torch.Tensor) -> torch.Tensor:
         if len(block) > 1:
             raise RuntimeError("[enforce fail] out of memory")
-        most.append(at_once.acquire(blocking=False))
-        at_once.release()
+        alone = at_once.acquire(blocking=False)
+        most.append(alone)
+        time.sleep(0.001)  # long enough for another thread to come in
+        if alone:
+            at_once.release()
         return block
 
     threads = [

@@ -72,6 +72,12 @@ def test_the_directory_is_synced_after_the_rename(tmp_path: Path, monkeypatch: p
     assert synced == [False, True]
 
 
+def test_writing_leaves_no_file_open(tmp_path: Path):
+    before = len(list(Path("/dev/fd").iterdir()))
+    write_text(tmp_path / "file.txt", "x")
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
 def test_a_device_is_written_to_and_stays_a_device(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

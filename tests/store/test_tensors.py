@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine import memory
 from whatwhere.store.tensors import load_tensors, save_tensors
 
 
@@ -78,4 +79,11 @@ def test_a_newer_format_is_refused(tmp_path: Path):
 
     save_file({"a": np.zeros(2)}, tmp_path / "t.safetensors", metadata={"whatwhere.format": "2"})
     with pytest.raises(WhatwhereError, match="expected a format up to 1, got 2"):
+        load_tensors(tmp_path / "t.safetensors", "a model")
+
+
+def test_a_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    save_tensors(tmp_path / "t.safetensors", {"a": np.zeros(2)})
+    monkeypatch.setattr(memory, "free_bytes", lambda: 1)
+    with pytest.raises(WhatwhereError, match=r"a model at .* would take about"):
         load_tensors(tmp_path / "t.safetensors", "a model")

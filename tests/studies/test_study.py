@@ -16,6 +16,7 @@ import whatwhere as ww
 from whatwhere import studies
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
+from whatwhere.store import locks
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import subject
 from whatwhere.studies.evidence import Evidence
@@ -230,6 +231,14 @@ def test_interrupted_work_goes_on_and_finished_work_is_kept(tmp_path: Path):
         ww.study("parrot", "letter", out=tmp_path)
     with pytest.raises(WhatwhereError, match="expected another model"):
         ww.study("parrot", "number", out=tmp_path, hops=(1,))
+
+
+@pytest.mark.usefixtures("parrot")
+def test_a_second_process_in_the_same_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    with locks.hold(tmp_path / "parrot", "parrot"), pytest.raises(WhatwhereError, match="is in use"):
+        ww.study("parrot", "letter", out=tmp_path, hops=(1,))
+    assert not (tmp_path / "parrot" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_decode_undoes_encode_and_parts_make_the_token() -> None:
     pointers = ids[known.points(ids)]
     parts = known.left(pointers), known.right(pointers), known.distance(pointers)
     assert (known.triple(*parts) == pointers).all()
+    assert (known.distance(ids[: known.pairs]) == 0).all() and (known.right(ids[: known.pairs]) == -1).all()
     assert known.decode(pointers[[0, -1]]) == "aa1 ff16"
     assert known.names[known.pairs - 1] == "f8"
 

@@ -38,6 +38,17 @@ def test_a_head_over_too_many_tokens_is_refused():
         check_vocabulary(4_097)
 
 
+def test_the_smallest_and_largest_arguments_are_taken():
+    check_length(2)
+    check_length(100_000)
+    check_letters(2)
+    check_letters(10_000)
+    check_integers(1)
+    check_integers(100_000)
+    check_beta(1e-9)
+    check_angle(0.0)
+
+
 @pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf])
 def test_an_inverse_temperature_that_is_not_positive_is_refused(beta: float):
     with pytest.raises(WhatwhereError, match="expected an inverse temperature above 0, got"):

@@ -15,6 +15,7 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.trace import gguf
 from whatwhere.trace.open import load_rotary
+from whatwhere.trace.weights import load_weights
 
 
 @pytest.fixture
@@ -138,6 +139,23 @@ def test_code_that_comes_with_a_checkpoint_is_never_run(directory: Path):
     (directory / "config.json").write_text(json.dumps(config))
     with pytest.raises(WhatwhereError, match=r"the model .*tiny cannot be loaded: "):
         load_rotary(str(directory))
+
+
+def test_nobody_is_asked_whether_code_of_a_checkpoint_may_run(directory: Path, monkeypatch: pytest.MonkeyPatch):
+    """A family that transformers knows, but not as a language model: its own code would be the only way."""
+    config = json.loads((directory / "config.json").read_text())
+    config |= {"model_type": "vit", "auto_map": {"AutoModelForCausalLM": "mine.Model"}}
+    (directory / "config.json").write_text(json.dumps(config))
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return "n"
+
+    monkeypatch.setattr("builtins.input", answer)
+    with pytest.raises(ValueError, match="custom code"):
+        load_weights("tiny", str(directory))
+    assert not asked
 
 
 def test_a_model_that_does_not_fit_is_refused_with_its_size_before_it_is_loaded(

@@ -83,10 +83,11 @@ def test_impossible_runs_are_refused(changes: dict[str, Any], message: str):
         ((float("nan"), 1, 1), "expected a learning rate above 0, got nan"),
         ((1.0, -1, 1), "got warmup -1"),
         ((1.0, 5, 4), "that fit into steps"),
+        ((1.0, 2, 4, 3), "that fit into steps"),
         ((1.0, 0, 0), "got warmup 0, hold 0, steps 0"),
     ],
 )
-def test_impossible_schedules_are_refused(numbers: tuple[float, int, int], message: str):
+def test_impossible_schedules_are_refused(numbers: tuple[Any, ...], message: str):
     with pytest.raises(WhatwhereError, match=message):
         Schedule(*numbers)
 
@@ -121,6 +122,6 @@ def test_configurations_written_before_a_field_existed_still_load_and_keep_their
     content = smoke(NUMBER).to_dict()
     assert not {"penalty", "penalty_layers", "offsets"} & set(content)
     assert TrainingConfig.from_dict(content) == smoke(NUMBER)
-    used = replace(smoke(NUMBER), penalty=0.5, penalty_layers=(1,), offsets=3)
+    used = replace(smoke(NUMBER), penalty=0.5, penalty_layers=(0, 1), offsets=3)
     assert TrainingConfig.from_dict(used.to_dict()) == used
     assert used.decisive() != smoke(NUMBER).decisive()

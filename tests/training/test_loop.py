@@ -241,9 +241,12 @@ GOLDEN = [4.8636, 4.8459, 4.7882, 4.7121]
 
 
 def test_the_golden_run_has_not_changed(run: Run):
-    losses: list[float] = []
-    train(run, lambda progress: losses.append(progress.loss))
-    np.testing.assert_allclose(np.reshape(losses, (4, -1)).mean(1), GOLDEN, atol=2e-3)
+    told: list[Progress] = []
+    train(run, told.append)
+    np.testing.assert_allclose(np.reshape([one.loss for one in told], (4, -1)).mean(1), GOLDEN, atol=2e-3)
+    for one in told:
+        assert one.sequences_per_second * one.seconds == pytest.approx(one.step * run.config.batch)
+    assert [one.step for one in told if one.evaluated] == run.steps()[1:]
 
 
 KILLS = 8

@@ -46,6 +46,7 @@ def test_its_steps_are_those_of_one_adamw_with_a_clipped_gradient(config: Traini
     by_the_book(theirs, config, sizes, rate=1e-2)
     for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+        assert one.grad is None, "a gradient is used up by its step"
 
 
 def test_it_goes_on_from_what_it_remembers_in_any_number_of_parts(config: TrainingConfig, cores: int):

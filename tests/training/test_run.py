@@ -64,6 +64,7 @@ def test_a_run_knows_when_it_has_ended(run: Run):
     assert not run.ended
     train(run)
     assert run.ended
+    assert len(list((run.directory / "resume").iterdir())) == 2, "older states are dropped"
 
 
 def test_damaged_metrics_are_refused(run: Run):
@@ -207,6 +208,12 @@ def test_a_test_result_of_an_earlier_model_does_not_count(run: Run):
 def test_an_impossible_test_result_is_refused(accuracy: float, sequences: int):
     with pytest.raises(WhatwhereError, match="expected an accuracy from 0 to 1 of 1 or more sequences"):
         runs.TestAccuracy(1, 1, accuracy, sequences)
+
+
+def test_shares_of_none_and_all_are_possible(run: Run):
+    rows = [dict.fromkeys(("step", "sequences", "loss", "lr", "seconds", "accuracy"), share) for share in (0.0, 1.0)]
+    run.write_metrics(rows)
+    assert run.metrics() == rows
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from whatwhere.studies.cache.tables import ABLE
 from whatwhere.studies.results import Results
 
 BETTER = {"random": -0.1, "far": -0.1, "induction": -0.1}
@@ -49,3 +50,7 @@ def test_pass_keys_with_half_the_heads_decide(made_up: Callable[..., Results], h
 @pytest.mark.parametrize("passkey", [0.2, math.nan])
 def test_a_model_that_finds_no_keys_is_not_judged_by_them(made_up: Callable[..., Results], passkey: float):
     assert verdicts(made_up(BETTER, passkey=passkey, half=passkey))[KEYS] == "not tested"
+
+
+def test_a_model_that_just_finds_enough_keys_is_judged_by_them(made_up: Callable[..., Results]):
+    assert verdicts(made_up(BETTER, passkey=ABLE, half=ABLE))[KEYS] != "not tested"

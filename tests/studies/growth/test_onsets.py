@@ -74,6 +74,13 @@ def test_claims_read_the_order_of_events() -> None:
     assert value("growth-previous-heads-positional", results) == pytest.approx(0.866, abs=0.01)
 
 
+def test_a_head_that_is_pure_before_training_counts_as_one_token() -> None:
+    early = {(0, 0): [BACK] * 4, (1, 0): [FLAT, COPIER, COPIER, COPIER]}
+    assert value("growth-positional-first", made(early, [0, 0, 0.4, 2.0])) == 1000
+    copies = made({(0, 0): [COPIER] * 4}, [0, 0, 0.4, 2.0])
+    assert value("growth-copying-with-symbolic", copies) == pytest.approx(np.log2(3000))
+
+
 def test_what_never_happens_is_not_tested() -> None:
     flat: Any = made({head: [FLAT] * 4 for head in GROWN}, [0] * 4)
     assert value("growth-both-kinds", flat) == 0
