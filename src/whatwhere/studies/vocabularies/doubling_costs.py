@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from whatwhere.studies.atlas.factors import BASE, changes_of
-from whatwhere.studies.atlas.seed_effects import BySeed, over_seeds, values_of
-from whatwhere.studies.vocabularies.tables import DEFINED_UNLEARNED, FACTORS, STEPS, Cost, Outcome, SizedRun
+from whatwhere.studies.atlas.factors import BASE, changes_of, without
+from whatwhere.studies.atlas.seed_effects import BySeed, effects, values_of
+from whatwhere.studies.atlas.tables import Effect
+from whatwhere.studies.seed_means import over_seeds
+from whatwhere.studies.vocabularies.tables import (
+    DEFINED_UNLEARNED,
+    FACTORS,
+    INTERACTIONS,
+    STEPS,
+    Cost,
+    Outcome,
+    SizedRun,
+)
 
 
 class Doublings:
@@ -44,12 +54,15 @@ class Doublings:
     def slopes(self, task: str, outcome: str, factor: str, at: str = BASE) -> dict[int, float]:
         """For each seed, what doubling a factor adds to an outcome: least squares through the value at the base.
 
-        Seeds without that value, or without another size, are left out.
+        Seeds without that value, or without another size, are left out. So are steps where the run at the base did not
+        learn: they are a lower bound, from which no cost can be counted.
         """
         sizes = self.by_size(task, outcome, factor, at)
         base = self.base.get((task, factor))
         found = {}
         for seed, reference in sizes.get(base or 0, {}).items():
+            if outcome == STEPS and not self.learned(task, at, seed):
+                continue
             points = [
                 (math.log2(size / (base or 1)), by_seed[seed] - reference)
                 for size, by_seed in sizes.items()
@@ -58,6 +71,16 @@ class Doublings:
             if points:
                 found[seed] = sum(x * y for x, y in points) / sum(x * x for x, _ in points)
         return found
+
+    def learned(self, task: str, condition: str, seed: int | None = None) -> bool:
+        """Whether the run of a condition and a seed learned its task; without a seed, whether any did."""
+        by_seed = self.values.get((task, condition, "learned"), {})
+        return any(value for one, value in by_seed.items() if seed in (None, one))
+
+    def effects(self) -> list[Effect]:
+        """What each size does, as in the atlas; steps are not compared with runs that did not learn."""
+        rows = effects(self.values, INTERACTIONS)
+        return [row for row in rows if row.outcome != STEPS or self.learned(row.task, _reference(row))]
 
     def costs(self) -> list[Cost]:
         """Every factor of every task, with the other sizes as in the base and in each other condition."""
@@ -69,3 +92,9 @@ class Doublings:
                     found = over_seeds(self.slopes(task, outcome, factor, at).values())
                     rows.append(Cost(task, outcome, factor, at, " ".join(map(str, sizes)), found))
         return rows
+
+
+def _reference(row: Effect) -> str:
+    """The condition without what is varied: of an interaction, the first factor alone."""
+    *first, last = row.factor.split(" x ")
+    return without(row.level, last) if first else row.at

@@ -9,7 +9,6 @@ import numpy as np
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.atlas.item_outcomes import Numbers, outcomes_of
-from whatwhere.studies.atlas.seed_effects import effects
 from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
 from whatwhere.studies.length.tables import AS_TRAINED, Accuracy
 from whatwhere.studies.results import Results
@@ -17,7 +16,6 @@ from whatwhere.studies.study import Progress
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.run_factors import conditions_of, sizes_of
 from whatwhere.studies.vocabularies.tables import (
-    INTERACTIONS,
     OUTCOMES,
     POSITIONAL,
     PURE,
@@ -64,7 +62,7 @@ def measure(directory: Path, settings: VocabulariesSettings, results: Results, p
     results.write("missing", missing)
     results.write("outcomes", outcomes)
     found = Doublings(runs, outcomes)
-    results.write("effects", effects(found.values, INTERACTIONS))
+    results.write("effects", found.effects())
     results.write("costs", found.costs())
 
 

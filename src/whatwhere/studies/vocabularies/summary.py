@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -92,4 +93,5 @@ def _costs(task: str, costs: Sequence[Cost], shown: Mapping[str, str]) -> Table:
 def _cell(found: Estimate | None) -> str:
     if found is None or not found.n:
         return ""
-    return f"{found.value:+.2f}" + ("" if found.n < 2 else f"±{(found.high - found.low) / 2:.2f}")
+    half = (found.high - found.low) / 2
+    return f"{found.value:+.2f}" + ("" if math.isnan(half) else f"±{half:.2f}")
