@@ -211,8 +211,8 @@ def test_an_impossible_test_result_is_refused(accuracy: float, sequences: int):
 
 
 def test_shares_of_none_and_all_are_possible(run: Run):
-    columns: tuple[str, ...] = ("step", "sequences", "loss", "lr", "seconds", "accuracy")
-    rows = [dict.fromkeys(columns, share) for share in (0.0, 1.0)]
+    columns = ("step", "sequences", "loss", "lr", "seconds", "accuracy")
+    rows: list[dict[str, float]] = [dict.fromkeys(columns, share) for share in (0.0, 1.0)]
     run.write_metrics(rows)
     assert run.metrics() == rows
 

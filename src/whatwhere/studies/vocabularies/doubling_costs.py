@@ -83,13 +83,16 @@ class Doublings:
         return [row for row in rows if row.outcome != STEPS or self.learned(row.task, _reference(row))]
 
     def costs(self) -> list[Cost]:
-        """Every factor of every task, with the other sizes as in the base and in each other condition."""
+        """Every factor of every task, with the other sizes as in the base and in each other condition.
+
+        What no seed tells is left out.
+        """
         rows = []
         for task, at, outcome in self.values:
             for factor in FACTORS:
                 sizes = self.by_size(task, outcome, factor, at)
-                if factor not in changes_of(at) and len(sizes) > 1:
-                    found = over_seeds(self.slopes(task, outcome, factor, at).values())
+                found = over_seeds(self.slopes(task, outcome, factor, at).values())
+                if factor not in changes_of(at) and found.n:
                     rows.append(Cost(task, outcome, factor, at, " ".join(map(str, sizes)), found))
         return rows
 

@@ -28,7 +28,7 @@ def draw_costs(results: Mapping[str, Results]) -> Figure:
         PURE: "share of pure heads",
         reach(first): f"accuracy at {first} times the training length",
     }
-    labels = list(dict.fromkeys(map(_label, rows)))
+    labels = list(dict.fromkeys(_label(row) for row in rows if row.outcome in panels))
     size = (12.5, 1.5 + 0.38 * max(len(labels), 1))
     figure, axes = pyplot.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False)
     for ax, (outcome, title) in zip(axes[0], panels.items(), strict=True):

@@ -42,8 +42,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         first = missing[0]
         told = f"{len(missing)} runs have no results. The first: {first.item} ({first.status}) {first.problem}"
         blocks.append(remark(told.strip()))
-    shown = {STEPS: "steps", PURE: "pure", POSITIONAL: "positional"}
-    shown |= {reach(times): f"reach x{times}" for times in results.settings.multiples}
+    shown = {STEPS: "steps", PURE: "pure", POSITIONAL: "where"}
+    shown |= {reach(times): f"x{times}" for times in results.settings.multiples}
     blocks += [_costs(task, [row for row in costs if row.task == task], shown) for task in tasks]
     return [*blocks, remark(_COSTS)]
 
@@ -55,8 +55,9 @@ _RUNS = (
 )
 _COSTS = (
     "What doubling a size adds, all else equal, with half of its 95 % interval (t) over seeds. Steps are in doublings: "
-    "1 means that twice the size takes twice the steps; a lower bound where runs did not learn. reach: accuracy at "
-    "that many times the training length."
+    "1 means that twice the size takes twice the steps; a lower bound where runs did not learn. pure: share of heads; "
+    "where: purely positional heads; x4: "
+    "accuracy at four times the training length."
 )
 
 
@@ -83,15 +84,15 @@ def _runs(task: str, runs: Sequence[SizedRun]) -> Table:
 
 def _costs(task: str, costs: Sequence[Cost], shown: Mapping[str, str]) -> Table:
     made = table("doubling of", *shown.values(), left=("doubling of",), title=f"\n{task.capitalize()} task: costs")
-    found = {(row.factor, row.at, row.outcome): row.per_doubling for row in costs}
-    for factor, at in dict.fromkeys((row.factor, row.at) for row in costs):
+    found = {(row.factor, row.at, row.outcome): row.per_doubling for row in costs if row.outcome in shown}
+    for factor, at in dict.fromkeys((factor, at) for factor, at, _ in found):
         cells = (found.get((factor, at, outcome)) for outcome in shown)
         made.add_row(factor + f" ({escape(at)})" * (at != BASE), *(f" {_cell(cell)}" for cell in cells))
     return made
 
 
 def _cell(found: Estimate | None) -> str:
-    if found is None or not found.n:
+    if found is None:
         return ""
     half = (found.high - found.low) / 2
     return f"{found.value:+.2f}" + ("" if math.isnan(half) else f"±{half:.2f}")
