@@ -47,3 +47,7 @@ def test_impossible_readings_are_refused() -> None:
         reading_mask("path", 5, 2)
     with pytest.raises(WhatwhereError, match="expected the paths of 2 inputs, got 3"):
         reading_mask("path", 5, 2, np.zeros((3, 2), int))
+
+
+def test_the_papers_score_is_the_default() -> None:
+    assert Weighting() == Weighting(tau=1e-4, renormalised=False, among=None)

@@ -94,3 +94,17 @@ def test_any_document_ends_in_a_record_or_in_our_own_error(content: dict[str, ob
 def test_names_that_are_no_unicode_survive(tmp_path: Path):
     write_json(tmp_path / "t.json", {"name": "a\udcff"})
     assert read_json(tmp_path / "t.json", "it") == {"name": "a\udcff"}
+
+
+def test_a_record_within_another_becomes_plain() -> None:
+    @dataclass(frozen=True)
+    class Inner:
+        sizes: tuple[int, ...]
+
+    @dataclass(frozen=True)
+    class Outer:
+        inner: Inner
+        share: float
+
+    assert plain(Outer(Inner((1, 2)), float("nan"))) == {"inner": {"sizes": [1, 2]}, "share": None}
+    assert plain({"of": Inner((3,))}) == {"of": {"sizes": [3]}}

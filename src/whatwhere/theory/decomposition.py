@@ -32,7 +32,8 @@ def _decomposes(task: Task, function: Callable[[np.ndarray], np.ndarray], name: 
     batch = task.sample(inputs, seed=0)
     tokens, errors = batch.tokens, np.zeros(inputs, dtype=bool)
     for layer in range(LAYERS):
-        errors |= (batch.hops == layer + 1) & (tokens[:, -1] == batch.answers)
+        right = tokens[:, -1] == batch.answers
+        errors |= np.where(batch.hops <= layer, ~right, (batch.hops == layer + 1) & right)
         tokens = function(tokens) if layer < task.max_hops else reflexive(tokens)
     errors |= tokens[:, -1] != batch.answers
     claim = f"{name} once per hop, then Reflexive to layer {LAYERS}, gives the answers of the {task.name} task"
