@@ -90,6 +90,15 @@ def test_a_pass_without_a_gradient_gives_the_same_bits_and_keeps_two_rooms():
     assert len(layers._FREE) == 2
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_stream_that_is_no_whole_array_is_read_where_it_lies(learns: bool):
+    model = model_of()
+    block, turns = next(model.layers()), model.turns_of(0, 9)
+    wide = torch.randn(6, 18, 64, generator=torch.Generator().manual_seed(1))
+    with torch.set_grad_enabled(learns):
+        assert torch.equal(block(wide[:, ::2], *turns), block(wide[:, ::2].contiguous(), *turns))
+
+
 def test_a_pass_that_is_let_go_leaves_no_memory_behind():
     model = model_of()
     gone = weakref.ref(model.at_end(tokens()))

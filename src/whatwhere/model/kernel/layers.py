@@ -48,7 +48,7 @@ def through(
     kept: int,
 ) -> Tensor:
     """The residual stream after some blocks in a row, at the last ``kept`` positions (all or one)."""
-    given: list[Given] = []
+    x, given = x.contiguous(), list[Given]()
     for i, (block, (query_turn, key_turn)) in enumerate(zip(blocks, turns, strict=True)):
         masks = drawn(block, x, dropout, kept if i == len(blocks) - 1 else x.shape[1])
         given.append(Given(query_turn.contiguous(), key_turn.contiguous(), *masks))
@@ -109,11 +109,11 @@ class _Pass:
             layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
 
     def run(self, x: Tensor) -> Tensor:
-        """The residual stream after the last block."""
+        """The residual stream after the last block; x is contiguous, since compiled code only knows where it lies."""
         run, about = loaded(), byref(self.shape)
         out, scratch = torch.empty(len(x), self.shape.kept, x.shape[-1]), torch.empty(run.layer_scratch(about))
         self.layers[-1].out = out.data_ptr()
-        run.layers_forward(about, self.layers, len(self.layers), *at(x.contiguous(), scratch))
+        run.layers_forward(about, self.layers, len(self.layers), *at(x, scratch))
         return out
 
 
@@ -129,7 +129,6 @@ class FusedLayers(torch.autograd.Function):
         *weights: Tensor,
     ) -> Tensor:
         """The residual stream after the last block; each block has six parameters."""
-        x = x.contiguous()
         ctx.forward_pass = _Pass(x, given, constants, weights, rooms=len(given))
         out = ctx.forward_pass.run(x)
         ctx.save_for_backward(x, out, *weights)
