@@ -25,13 +25,13 @@ from whatwhere.studies import STUDIES, study_named
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
 _PANELS = {
     "Tasks and training": ("data", "train"),
-    "Heads of any model": ("heads", "compare", "share"),
-    "Models of the paper's tasks": ("dynamics", "mechanism", "geometry", "length", "forecast", "hops", "preference"),
-    "Language models": ("causal", "cache", "prompt", "rope", "chat", "growth"),
-    "Theory and scores": ("theorems", "validity"),
-    "The whole paper, and many runs": ("reproduce", "report", "sweep", "atlas", "vocabularies"),
+    "Heads of any model": ("compare", "share"),
+    "Models of the paper's tasks": (),
+    "Language models": (),
+    "Theory and scores": (),
+    "The whole paper, and many runs": ("reproduce", "report", "sweep"),
 }
-"""The list of commands, as a reader looks for them."""
+"""The headings of the list of commands, in order, and what is there besides studies."""
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 
 
@@ -50,14 +50,16 @@ class _Commands(TyperGroup):
             self._listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the panels; studies of one's own come last."""
+        """In the order of the headings, studies first; those of one's own come last."""
         del ctx
-        return [*_PANEL_OF, *(name for name in STUDIES if name not in _PANEL_OF)]
+        headings = {name: study_named(name).panel for name in STUDIES} | _PANEL_OF
+        order = [*_PANELS, *headings.values()]
+        return sorted(headings, key=lambda name: order.index(headings[name]))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """A name that is mistyped is answered with those that are near."""
-        names = self.list_commands(ctx)
-        near = [] if args[0] in names else get_close_matches(args[0], names)
+        names = {*_PANEL_OF, *STUDIES}
+        near = [] if args[0] in names else get_close_matches(args[0], sorted(names))
         if near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
         return super().resolve_command(ctx, args)
@@ -71,8 +73,7 @@ class _Commands(TyperGroup):
             return command
         study = study_named(cmd_name)
         if self._listing:
-            panel = _PANEL_OF.get(study.name, "Studies of your own")
-            return TyperCommand(study.name, short_help=study.question, rich_help_panel=panel)
+            return TyperCommand(study.name, short_help=study.question, rich_help_panel=study.panel)
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP)
         epilog = f"Example: [bold]{escape(study.example)}[/bold]" if study.example else None
         alone.command(study.name, epilog=epilog, short_help=study.question)(command_of(study))

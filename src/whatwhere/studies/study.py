@@ -108,6 +108,8 @@ class Study:
     question: str
     paper: str
     """Where the paper treats it."""
+    panel: str = "Studies of your own"
+    """The heading under which the list of commands has it."""
     subject: Subject
     """What it is asked of."""
     source: str | None = None

@@ -14,6 +14,7 @@ ATLAS = Study(
     name="atlas",
     question="What do the paper's findings depend on: data, rate, dropout, heads, layers, training length, or seed?",
     paper="all of Section 3, which shows one run per task",
+    panel="The whole paper, and many runs",
     subject=replace(SWEEP, shipped=SHIPPED_AT),
     source=SHIPPED,
     sweep=Path(__file__).with_name("conditions.toml"),

@@ -9,6 +9,7 @@ CACHE = Study(
     name="cache",
     question="Which heads need the whole KV cache?",
     paper="beyond the paper; the scores are those of Section 2.2",
+    panel="Language models",
     subject=LANGUAGE_MODEL,
     folder=__name__,
     settings=".tables:CacheSettings",

@@ -9,6 +9,7 @@ CAUSAL = Study(
     name="causal",
     question="What are positional and symbolic heads of a language model for?",
     paper="beyond the paper; labels of Section 2.2",
+    panel="Language models",
     subject=LANGUAGE_MODEL,
     folder=__name__,
     settings=".tables:CausalSettings",

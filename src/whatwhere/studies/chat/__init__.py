@@ -7,6 +7,7 @@ CHAT = Study(
     name="chat",
     question="Do chat models find contents farther away than places?",
     paper='Section 3.7, Figure 5C and D, Appendix "Generalization on LLMs"',
+    panel="Language models",
     subject=CHAT_MODEL,
     folder=__name__,
     settings=".tables:ChatSettings",

@@ -9,6 +9,7 @@ DYNAMICS = Study(
     name="dynamics",
     question="When do heads become positional or symbolic, and are hop classes learned one after another?",
     paper="Sections 3.1 and 3.3, Figure 2, Appendix (learning dynamics in all layers)",
+    panel="Models of the paper's tasks",
     subject=RUN,
     folder=__name__,
     settings=".tables:DynamicsSettings",

@@ -9,6 +9,7 @@ GEOMETRY = Study(
     name="geometry",
     question="Which rotary frequencies do the heads use, and what do keys and queries look like there?",
     paper="Sections 3.4 and 3.5, Figure 4, table and figure of frequencies",
+    panel="Models of the paper's tasks",
     subject=TRAINED,
     folder=__name__,
     settings=".tables:GeometrySettings",

@@ -11,6 +11,7 @@ GROWTH = Study(
     name="growth",
     question="When do the heads of a language model become positional or symbolic, and does induction come with them?",
     paper="Section 4, future work on larger models",
+    panel="Language models",
     subject=replace(NOTHING, part=None),
     folder=__name__,
     settings=".tables:GrowthSettings",

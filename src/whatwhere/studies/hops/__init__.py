@@ -9,6 +9,7 @@ HOPS = Study(
     name="hops",
     question="Do models follow longer chains than they were trained on?",
     paper="Section 3.2 beyond 4 hops; a direction of Section 4",
+    panel="Models of the paper's tasks",
     subject=TRAINED,
     folder=__name__,
     settings=".tables:HopsSettings",

@@ -9,6 +9,7 @@ HEADS = Study(
     name="heads",
     question="Which heads look at where a token stands, and which at what it is?",
     paper="Section 2.2; language models are beyond the paper",
+    panel="Heads of any model",
     subject=ROTARY,
     folder=__name__,
     settings=".tables:HeadsSettings",

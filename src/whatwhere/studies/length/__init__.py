@@ -9,6 +9,7 @@ LENGTH = Study(
     name="length",
     question="How far does the model generalise beyond its training length, and can it be predicted?",
     paper="Section 3.6, Figure 5B",
+    panel="Models of the paper's tasks",
     subject=TRAINED,
     folder=__name__,
     settings=".tables:LengthSettings",

@@ -9,6 +9,7 @@ MECHANISM = Study(
     name="mechanism",
     question="What do the heads compute, when can the answer be read, and which heads does the model need?",
     paper="Sections 3.2 and 3.3, Figures 1 and 3",
+    panel="Models of the paper's tasks",
     subject=TRAINED,
     folder=__name__,
     settings=".tables:MechanismSettings",

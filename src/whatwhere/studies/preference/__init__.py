@@ -12,6 +12,7 @@ PREFERENCE = Study(
     name="preference",
     question="Where letters and distances disagree, which does the model follow, and up to which length?",
     paper="beyond the paper; Section 4 names training that prefers symbolic solutions",
+    panel="Models of the paper's tasks",
     subject=replace(TRAINED, part=None, help="A run on the task both, or one of its checkpoints."),
     folder=__name__,
     settings=".tables:PreferenceSettings",

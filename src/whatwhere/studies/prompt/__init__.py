@@ -9,6 +9,7 @@ PROMPT = Study(
     name="prompt",
     question="At which prompt length does a language model lose a fact, and do short prompts predict it?",
     paper="beyond the paper; Section 3.6 asks it of its own models",
+    panel="Language models",
     subject=LANGUAGE_MODEL,
     folder=__name__,
     settings=".tables:PromptSettings",

@@ -9,6 +9,7 @@ ROPE = Study(
     name="rope",
     question="Is this model's RoPE what it should be?",
     paper="beyond the paper; the rotation is that of its preliminaries",
+    panel="Language models",
     subject=LANGUAGE_MODEL,
     folder=__name__,
     settings=".tables:RopeSettings",

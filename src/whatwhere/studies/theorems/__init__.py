@@ -9,6 +9,7 @@ THEOREMS = Study(
     name="theorems",
     question="Can one rotary head follow a pointer by where or by what, and up to which length?",
     paper="Sections 3.2, 3.4 and 3.5; Theorems 1 and 2; Figures 4A and 5A",
+    panel="Theory and scores",
     subject=NOTHING,
     folder=__name__,
     settings=".tables:TheoremsSettings",

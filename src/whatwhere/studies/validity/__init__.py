@@ -9,6 +9,7 @@ VALIDITY = Study(
     name="validity",
     question="Do the scores measure what they say?",
     paper='Appendix "Positional and symbolic scores"',
+    panel="Theory and scores",
     subject=NOTHING,
     folder=__name__,
     settings=".tables:ValiditySettings",
