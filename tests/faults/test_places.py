@@ -116,7 +116,7 @@ def test_a_directory_removed_while_running_ends_with_a_message_and_does_not_come
             time.sleep(0.01)
         shutil.rmtree(run.rename(tmp_path / "away"))  # at once: no file can come between
 
-    words = [word if word != "16" else "10000" for word in reader(name, run)]  # long enough on a quick machine
+    words = [word if word != "16" else "2000" for word in reader(name, run)]
     ended = zygote.run(words, meanwhile=remove)
     assert ended.is_clear, ended.err
     if ended.code == 0:
