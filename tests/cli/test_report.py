@@ -6,7 +6,10 @@ from typer.testing import CliRunner, Result
 
 import whatwhere as ww
 from whatwhere.cli import app
+from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.claim import Judged
+from whatwhere.studies.judging import all_claims
 
 
 def command(*words: object) -> Result:
@@ -23,7 +26,20 @@ def test_a_reproduction_is_drawn_judged_and_shown_anew(tmp_path: Path, monkeypat
     assert "figure-5b-length.png" in {Path(file).name for file in made["figures"]}
     assert "not tested" in {claim["verdict"] for claim in made["claims"]}
     monkeypatch.setattr("whatwhere.work.reporting.draw", lambda *_, **__: [])  # the same again
-    assert "not tested" in command(tmp_path).stdout
+    assert "Not listed, for want of results" in command(tmp_path).stdout
+
+
+def test_claims_without_results_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]):
+    first, second, third, *_ = all_claims()
+    print_claims(
+        [Judged(first, "holds", "", 1.0), Judged(second, "not tested", "", missing=True), Judged(third, "not tested", "")]
+    )
+    shown = capsys.readouterr().out
+    assert first.title in shown
+    assert second.title not in shown
+    assert third.title in shown, "it has results, which do not allow the question"
+    assert "2 not tested" in shown
+    assert "Not listed, for want of results: 1." in shown
 
 
 def test_a_directory_without_results_is_refused(tmp_path: Path):

@@ -61,7 +61,7 @@ def report(
 
 
 def print_claims(judged: Sequence[Judged]) -> None:
-    """The verdicts by kind of claim, a line each."""
+    """The verdicts by kind of claim, a line each, without the claims of studies that have no results here."""
     if not judged:
         return
     from whatwhere.studies.claim import KINDS
@@ -71,13 +71,16 @@ def print_claims(judged: Sequence[Judged]) -> None:
         table = console.table("verdict", "value", "claim", left=("verdict", "claim"))
         table.columns[-1].no_wrap = False
         for one in judged:
-            if one.claim.kind == kind:
+            if one.claim.kind == kind and not one.missing:
                 value = "" if one.value != one.value else f"{one.value:.3g} "
                 verdict = f"[{_STYLES.get(one.verdict, 'dim')}]{one.verdict}[/] "
                 table.add_row(verdict, value, escape(one.claim.title))
         console.out.print()
         console.out.print(f"[bold]{KINDS[kind]}[/]: {counted}")
-        console.out.print(table)
+        if table.row_count:
+            console.out.print(table)
     console.remark(
         "Why, how each is measured, with its threshold, interval and inputs: claims.md, claims.csv, or the page."
     )
+    if absent := sum(one.missing for one in judged):
+        console.remark(f"Not listed, for want of results: {absent}. claims.md says what each needs.")

@@ -13,6 +13,8 @@ from typing import Any
 import matplotlib
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -85,9 +87,10 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
         layout.execute(figure)
         figure.set_layout_engine("none")
     written = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
-    for file in written:
-        metadata = {"CreationDate": None} if file.suffix == ".pdf" else {"Software": None}
-        with whole_file(file) as beside:
-            figure.savefig(beside, format=file.suffix[1:], metadata=metadata)
+    pdf, png = written  # by their canvases: ``savefig`` draws each file twice, once to find a layout
+    with whole_file(png) as beside:
+        FigureCanvasAgg(figure).print_png(beside, metadata={"Software": None})
+    with whole_file(pdf) as beside:  # last, since a PDF has dots of its own
+        FigureCanvasPdf(figure).print_pdf(beside, metadata={"CreationDate": None})
     pyplot.close(figure)
     return written
