@@ -1,8 +1,12 @@
-"""What a person reads of the mechanism in the terminal; every share with its interval."""
+"""What a person reads of the mechanism in the terminal: one line a head and one sentence a question.
+
+Intervals and all that is not told here are in the tables and on the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -18,32 +22,21 @@ SHORTCUT = 0.05
 """A layer takes shortcuts if more than this share of the answers that it brings surely comes from far ..."""
 ENOUGH = 20
 """... and it brings so many of them."""
-SETTLED = 0.995
-DECODED = 0.9
-SHOWN = 0.1
-"""Edges with so much of the effect are shown."""
+CARRIED = 0.5
+"""The last token carries a changed hop if so many of the answers surely follow a patch there."""
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """Roles, when the answer can be read, what ablation and patching say, longer chains."""
+    """The heads one by one, the fewest that suffice, and what each experiment says."""
     shown = results.rows("examples", tables.Example)[0]
     right = "right" if shown.predicted == shown.answer else f"wrong, it is {shown.answer}"
     return [
         f"The mechanism of {escape(results.name)}, on {results.settings.inputs} inputs",
         f"Figures 1 and 3 show the input {shown.tokens}. The answer of the model, {shown.predicted}, is {right}.",
-        *_roles(results.rows("verdicts", tables.Verdict)),
-        _readout(results.rows("readout", tables.Readable)),
-        _shortcuts(results.rows("moves", tables.Move)),
-        _layers_used(results.rows("layers_used", tables.LayersUsed)),
-        _addresses(results.rows("pointers", tables.Pointer)),
-        *_ablation(results.rows("ablation", tables.Ablation)),
-        _groups(results.rows("groups", tables.GroupAblation)),
+        *_heads(results),
         _sufficient(results.rows("sufficient", tables.SufficientSet)),
-        _patching(results.rows("patching", tables.Patched)),
-        _edges(results.rows("edges", path_tables.Edge)),
-        *_selectivity(results.rows("selectivity", path_tables.Selectivity)),
-        *_keeping(results.rows("keeping", path_tables.Keeping), results.rows("kinds", tables.Kind)),
-        _chains(results.rows("chains", tables.Chain)),
+        "",
+        *(f"{question}: {told}" for question, told in _sentences(results)),
     ]
 
 
@@ -67,101 +60,34 @@ def _shortcut_rows(rows: Sequence[tables.Move]) -> list[tables.Move]:
     return [row for row in far if row.share.low > SHORTCUT and row.share.n >= ENOUGH]
 
 
-def _roles(rows: Sequence[tables.Verdict]) -> list[RenderableType]:
-    cells = (
-        (f"{row.layer}.{row.head}", f" {row.role}", _span(row.share),
-         *(f" {text or '-'}" for text in (row.serves, row.needed_by, row.expected, row.verdict)))
-        for row in rows
-    )  # fmt: skip
+def _heads(results: Results) -> list[RenderableType]:
+    """What each head does, when the answer can be read, and what is right without this and all later layers."""
+    kinds = {(row.layer, row.head): row.label for row in results.rows("kinds", tables.Kind)}
+    read = {(row.layer, row.hops): row.share for row in results.rows("readout", tables.Readable) if row.position == 0}
+    without = {row.layer: row.residual for row in results.rows("keeping", path_tables.Keeping)}
+    classes = sorted({hops for _, hops in read})
     made = table(
-        "head", "role", "share of queries", " brings", " needed by hops", " expected", " verdict", rows=cells,
-        left=("role", " verdict"), title="\nRoles: the strongest key of path positions, on solved inputs",
+        "head", " kind", " role", "share", *(f" {_hops(hops)}" for hops in classes), " without",
+        left=(" kind", " role"), title="\nHeads, and the share of answers that can be read after each layer",
     )  # fmt: skip
-    told = (
-        "brings: hops from the answer at which the answer can first be read after this layer. Classes of as many hops "
-        "or more are then expected to need the head."
+    for row in results.rows("verdicts", tables.Verdict):
+        told = (_number(one) for one in (*(read[row.layer, hops] for hops in classes), without[row.layer]))
+        of_layer = told if row.head == 0 else [""] * (len(classes) + 1)
+        kind = kinds.get((row.layer, row.head), "")
+        made.add_row(f"{row.layer}.{row.head}", f" {kind}", f" {row.role} ", _number(row.share), *of_layer)
+    legend = (
+        "role: what its strongest key is to a position of the path, and in which share of them; without: right "
+        "answers, of those that can be read before the layer, with its heads and those of later layers ablated."
     )
-    return [made, remark(told)]
-
-
-def _readout(rows: Sequence[tables.Readable]) -> Table:
-    classes = sorted({row.hops for row in rows})
-    made = table("after layer", *map(_hops, classes), title="\nThe answer can be read at the last token")
-    last = {(row.layer, row.hops): row.share for row in rows if row.position == 0}
-    for layer in sorted({layer for layer, _ in last if layer is not None}):
-        made.add_row(str(layer), *(f" {_span(last[layer, hops])}" for hops in classes))
-        if min(last[layer, hops].value for hops in classes) >= SETTLED:
-            break
-    made.add_row("inputs", *(str(last[None, hops].n) for hops in classes))
-    return made
-
-
-def _shortcuts(rows: Sequence[tables.Move]) -> str:
-    found = shortcut_layers(rows)
-    if not found:
-        return "\nShortcuts: no layer brings the answer from two or more hops away."
-    lines = ["\nShortcuts: layers whose strongest key was two or more hops nearer to the answer that they bring"]
-    for layer in found:
-        far = [row for row in _shortcut_rows(rows) if row.layer == layer]
-        told = ", ".join(f"{row.hops_nearer} hops {_span(row.share)}" for row in far)
-        lines.append(f"layer {layer}: {told} of {far[0].share.n} answers")
-    return "\n".join(lines)
-
-
-def _layers_used(rows: Sequence[tables.LayersUsed]) -> Table:
-    return table(
-        "hops", "layers", "doubling", "fewer layers than hops", "inputs",
-        rows=((str(r.hops), *_apart(_span(r.layers), r.doubling, _span(r.fewer), r.layers.n)) for r in rows),
-        title="\nLayers until the answer can be read at the last token",
-    )  # fmt: skip
-
-
-def _addresses(rows: Sequence[tables.Pointer]) -> str:
-    """The layer from which on each address is decoded in nine of ten inputs."""
-    told = []
-    for ahead in sorted({row.ahead for row in rows}):
-        layers = [row.layer for row in rows if row.ahead == ahead and row.share.low >= DECODED]
-        numbers = [layer for layer in layers if layer is not None]
-        when = "at once" if None in layers else f"after layer {min(numbers)}" if numbers else "never"
-        told.append(f"p{ahead} {when}")
-    return "There a linear probe decodes the address of " + ", ".join(told) + "."
-
-
-def _ablation(rows: Sequence[tables.Ablation]) -> list[RenderableType]:
-    classes = sorted({row.hops for row in rows})
-    heads = sorted({(row.layer, row.head) for row in rows})
-    of = {(row.layer, row.head, row.hops): row for row in rows}
-    made = table("head", *map(_hops, classes), title="\nAccuracy with one head replaced by its mean")
-    made.add_row("none", *(f" {_span(of[*heads[0], hops].before)}" for hops in classes))
-    needed = [head for head in heads if any(of[*head, hops].needed for hops in classes)]
-    for head in needed:
-        made.add_row(f"{head[0]}.{head[1]}", *(f" {_span(of[*head, hops].after)}" for hops in classes))
-    spared = len(heads) - len(needed)
-    told = (
-        f"None of the {'other ' if needed else ''}{spared} heads is needed alone: without it no hop class loses more "
-        "than 0.05 with p < 0.001 (McNemar's exact test)."
-    )
-    return [made, *([remark(told)] if spared else [])]
-
-
-def _groups(rows: Sequence[tables.GroupAblation]) -> Table:
-    classes = sorted({row.hops for row in rows})
-    first = "ablated together"
-    of = {(row.group, row.hops): f" {_number(row.after.value)}{'*' if row.needed else ' '}" for row in rows}
-    return table(
-        first, *map(_hops, classes), left=(first,), title="\nAccuracy without groups",
-        rows=((group, *(of[group, hops] for hops in classes)) for group in dict.fromkeys(row.group for row in rows)),
-        caption="* needed: a loss above 0.05, p < 0.001",
-    )  # fmt: skip
+    return [made, remark(legend)]
 
 
 def _sufficient(rows: Sequence[tables.SufficientSet]) -> Table:
-    spans = [_apart(*map(_span, (row.accuracy, row.held_out, row.whole))) for row in rows]
     return table(
-        "hops", "heads", "which", "search", "held out", "whole model", left=("which",),
-        rows=((str(row.hops), *_apart(f"{row.size} of {row.all_heads}", _short(row.heads) or "none"), *some)
-              for row, some in zip(rows, spans, strict=True)),
-        title="\nThe fewest heads found that keep 0.95 of the accuracy, all others ablated",
+        "hops", " heads", " which", "held out", " whole model", left=(" which",),
+        rows=((str(row.hops), f" {row.size} of {row.all_heads}", f" {_short(row.heads) or 'none'} ",
+               _span(row.held_out), f" {_span(row.whole)}") for row in rows),
+        title="\nThe fewest heads found that alone keep 0.95 of the accuracy",
     )  # fmt: skip
 
 
@@ -171,90 +97,94 @@ def _short(heads: str) -> str:
     return " ".join(name[:-2] for name in names) if all(name.endswith(".0") for name in names) else heads
 
 
+def _sentences(results: Results) -> Iterator[tuple[str, str]]:
+    """Each question, and what its experiment says."""
+    yield "Needed alone", _needed(results.rows("ablation", tables.Ablation))
+    yield "Ablated by kind", _kinds(results.rows("groups", tables.GroupAblation))
+    used = results.rows("layers_used", tables.LayersUsed)
+    means = ", ".join(f"{row.layers.value:.1f} for {_hops(row.hops)}" for row in used)
+    yield "Layers until the answer can be read at the last token", f"{means}."
+    yield "Shortcuts", _shortcuts(results.rows("moves", tables.Move))
+    yield "Patching", _patching(results.rows("patching", tables.Patched))
+    edges = results.rows("edges", path_tables.Edge)
+    largest = max(edges, key=lambda row: row.alone.value, default=None)
+    if largest is not None:
+        start = "the token" if largest.from_layer is None else f"{largest.from_layer}.{largest.from_head}"
+        end = "the answer" if largest.to_layer is None else f"{largest.to_layer}.{largest.to_head}"
+        yield (
+            "Edges between the sufficient heads",
+            f"of {len(edges)}, the one from {start} at p{largest.from_position} to {end} at p{largest.to_position} "
+            f"carries most of the answer, {_span(largest.alone)}.",
+        )
+    (all_heads,) = (row for row in results.rows("selectivity", path_tables.Selectivity) if row.layer is None)
+    yield (
+        "Selective copying",
+        f"of what flows from the place that a pointer indexes, {_span(all_heads.share)} comes after the answer did.",
+    )
+    for row in results.rows("keeping", path_tables.Keeping):
+        if row.layer is None:
+            yield (
+                "Reflexive",
+                f"once at the last token, the answer stays through {_number(row.kept)} of the layers; attention there "
+                f"goes to itself {_number(row.itself)}, to equal tokens {_number(row.equal)}, elsewhere "
+                f"{_number(row.elsewhere)}.",
+            )
+    chains = [row for row in results.rows("chains", tables.Chain) if not row.trained]
+    told = ", ".join(f"{_number(row.accuracy)} at {row.hops}" for row in chains)
+    yield "Chains longer than trained", f"accuracy {told} hops." if chains else "none that the vocabulary allows."
+
+
+def _needed(rows: Sequence[tables.Ablation]) -> str:
+    classes: dict[str, list[str]] = {f"{row.layer}.{row.head}": [] for row in rows}
+    for row in rows:
+        if row.needed:
+            classes[f"{row.layer}.{row.head}"].append(str(row.hops))
+    told = ", ".join(f"{head} by {' '.join(hops)} hops" for head, hops in classes.items() if hops)
+    return f"{told or 'none'} of {counted(len(classes), 'head')} (a loss above 0.05 with p < 0.001)."
+
+
+def _kinds(rows: Sequence[tables.GroupAblation]) -> str:
+    """The accuracy of each hop class without all heads of a kind."""
+    groups: dict[str, list[str]] = {}
+    for row in sorted((row for row in rows if row.family == "kind"), key=lambda row: row.hops):
+        groups.setdefault(row.group, []).append(_number(row.after))
+    told = "; ".join(f"{' '.join(shares)} without {group}" for group, shares in groups.items())
+    return f"accuracy by hops {told}." if told else "no head has a kind."
+
+
+def _shortcuts(rows: Sequence[tables.Move]) -> str:
+    """Of the answers that each layer brings, the share that its head with most of them brings from far."""
+    far: dict[int, dict[int, float]] = {}
+    for row in _shortcut_rows(rows):
+        far.setdefault(row.layer, defaultdict(float))[row.head] += row.share.value
+    told = ", ".join(f"{_two_digits(max(far[layer].values()))} in layer {layer}" for layer in sorted(far))
+    return f"of the answers that a layer brings, from two or more hops away {told or 'none'}."
+
+
 def _patching(rows: Sequence[tables.Patched]) -> str:
-    lines = ["\nPatching: the first layer after which the last token carries a changed hop"]
+    """The first layer after which the last token carries each changed hop."""
+    told = []
     for hop in sorted({row.changed_hop for row in rows}):
         last = [row for row in rows if (row.changed_hop, row.position) == (hop, 0)]
-        first = next((row for row in last if row.share.low > 0.5), None)
-        found = f"layer {first.layer}, {_span(first.share)} of" if first else "none, of"
-        pairs = last[0].share.n
-        lines.append(f"hop {hop}: {found} {pairs} pairs" if pairs else f"hop {hop}: no pairs")
-    return "\n".join(lines)
-
-
-def _edges(rows: Sequence[path_tables.Edge]) -> Table:
-    """The edges that carry most in the model of the sufficient heads, along the path."""
-    shown, cells = [row for row in rows if row.alone.value >= SHOWN], []
-    for row in sorted(shown, key=lambda row: (-row.from_position, -1 if row.from_layer is None else row.from_layer)):
-        start = "token" if row.from_layer is None else f"{row.from_layer}.{row.from_head}"
-        end = "answer" if row.to_layer is None else f"{row.to_layer}.{row.to_head} at p{row.to_position}"
-        cells.append((f"{start} at p{row.from_position}", *_apart(end, _span(row.alone), _span(row.share))))
-    return table(
-        "from", "to", "heads alone", "whole model", rows=cells, left=("from", "to"),
-        title="\nEdges between the sufficient heads: share of a changed answer's logit difference",
-        caption=f"{len(shown)} of {len(rows)} edges carry {SHOWN} or more",
-    )  # fmt: skip
-
-
-def _selectivity(rows: Sequence[path_tables.Selectivity]) -> list[RenderableType]:
-    made = table(
-        "head", "before", "looks", "present", "looks", "in time",
-        title="\nSelective copying: flow of a look at the place that a pointer indexes",
-    )  # fmt: skip
-    for row in (row for row in rows if row.before.n or row.present.n):
-        name = "all" if row.layer is None else f"{row.layer}.{row.head}"
-        cells = (_span(row.before), row.before.n, _span(row.present), row.present.n, _span(row.share))
-        made.add_row(name, *_apart(*cells))
-    told = (
-        "before: the place still holds a pointer; present: it holds the answer, and the pointer does not. Flow: how "
-        "far a swap of the value there moves the answer. In time: the part of all flow that comes once it is there."
-    )
-    return [made, remark(told)]
-
-
-def _keeping(rows: Sequence[path_tables.Keeping], kinds: Sequence[tables.Kind]) -> list[RenderableType]:
-    made = table(
-        "layer", "kind", "there", "kept", "itself", "equal", "else", "logits", "right without", left=("kind",),
-        title="\nReflexive: the answer at the last token, once it can be read there",
-    )  # fmt: skip
-    for row in (row for row in rows if row.kept.n):
-        of_layer = sorted({kind.label for kind in kinds if kind.layer == row.layer})
-        shares = (_number(one.value) for one in (row.there, row.kept, row.itself, row.equal, row.elsewhere))
-        logits = "/".join(f"{one.value:.1f}" for one in (row.itself_logit, row.equal_logit, row.elsewhere_logit))
-        name = "all" if row.layer is None else str(row.layer)
-        made.add_row(name, *_apart(" ".join(of_layer), *shares, logits, _span(row.residual)))
-    told = (
-        "itself, equal, else: attention of the last token to itself, to other positions that hold the answer, to the "
-        "rest; logits: what it writes from there. Right without: with all heads from this layer on ablated (all: from "
-        "the first layer before which the answer can be read)."
-    )
-    return [made, remark(told)]
-
-
-def _chains(rows: Sequence[tables.Chain]) -> Table:
-    cells = []
-    for row in rows:
-        guess = "nothing hides the answer" if row.guess == 1 else _number(row.guess)
-        numbers = _apart(_span(row.accuracy), row.accuracy.n, guess)
-        cells.append((str(row.hops), *numbers, " trained" if row.trained else ""))
-    return table("hops", "accuracy", "inputs", "guessing", "", rows=cells, left=("",), title="\nLonger chains")
+        first = next((row.layer for row in last if row.share.low > CARRIED), None)
+        found = "no pairs" if not last[0].share.n else "never" if first is None else f"after layer {first}"
+        told.append(f"hop {hop} {found}")
+    return f"the last token carries a change of {', '.join(told)}."
 
 
 def _hops(hops: int) -> str:
     return counted(hops, "hop")
 
 
-def _apart(*cells: object) -> list[str]:
-    """With a space before each."""
-    return [f" {cell}" for cell in cells]
-
-
 def _span(estimate: Estimate) -> str:
     if estimate.value != estimate.value:
         return "undefined"
-    value, low, high = map(_number, (estimate.value, *estimate.interval))
-    return f"{value} ({low}-{high})"
+    return f"{_number(estimate)} ({'-'.join(map(_two_digits, estimate.interval))})"
 
 
-def _number(x: float) -> str:
+def _number(estimate: Estimate) -> str:
+    return "-" if estimate.value != estimate.value else _two_digits(estimate.value)
+
+
+def _two_digits(x: float) -> str:
     return f"{x:.2f}".removeprefix("0")
