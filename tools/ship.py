@@ -1,7 +1,7 @@
 """Puts a run into the package: ``python tools/ship.py RUN [NAME]``.
 
-What ships is the last model, its learning curves, its dynamics, and how it was made. Under a name such as
-``seeds/11/number`` it is the learning curves and the results of all studies, as evidence for claims, without the model.
+What ships is the last model, its learning curves, the results of every study, and how it was made. Under a name such
+as ``seeds/11/number`` the model is left out: the rest is evidence for claims.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def ship(run: Run, destination: Path, name: str | None = None) -> Path:
     Args:
         run: the run.
         destination: the folder of what ships.
-        name: the task's by default; ``seeds/SEED/NAME`` leaves out the model and takes the results of every study.
+        name: the task's by default; ``seeds/SEED/NAME`` leaves out the model.
 
     Raises:
         WhatwhereError: the run has not ended, or was not scored.
@@ -40,15 +40,13 @@ def ship(run: Run, destination: Path, name: str | None = None) -> Path:
         raise WhatwhereError(f"{run.directory} was not scored; do it with: whatwhere dynamics {run.directory}")
     config, test, made = run.config, measure_on_test_split(run), run.about()
     home = destination / (name or config.task.name)
-    evidence = home.parent != destination
-    if not evidence:
+    if home.parent == destination:
         save_model(home / MODEL, run.load(), {"step": test[0].step})
     write_bytes(home / METRICS, run.manifest.get(METRICS, "the run's metrics"))
     for study, results in done.items():
-        if evidence or study == "dynamics":
-            for file in (*results.record.files, results.path.name):
-                with whole_file(home / study / file) as beside:
-                    shutil.copyfile(results.directory / file, beside)
+        for file in (*results.record.files, results.path.name):
+            with whole_file(home / study / file) as beside:
+                shutil.copyfile(results.directory / file, beside)
     data = "".join(f" --{key} {value}" for key, value in config.task.to_dict().items() if key == "generator")
     command = f"whatwhere train {config.task.name}{data} --preset {config.preset} --seed {config.seed}"
     write_json(

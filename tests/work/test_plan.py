@@ -47,8 +47,8 @@ def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
     jobs = {job.name: job for job in jobs_of(Plan("smoke", from_zoo=True), tmp_path)}
     assert {"zoo-number", "zoo-letter"} <= jobs.keys()
     assert "train" not in {job.group for job in jobs.values()}
-    assert jobs["dynamics-number"].arguments["settings"]["inputs"] == 1200, "the history that ships is kept"
-    assert jobs["length-number"].arguments["settings"] == study_named("length").smoke
+    assert jobs["dynamics-number"].arguments["settings"]["inputs"] == 1200, "the results that ship are kept"
+    assert jobs["mechanism-number"].arguments["settings"]["inputs"] == 600
 
 
 def test_shipped_results_of_further_seeds_are_taken_and_not_measured_again(

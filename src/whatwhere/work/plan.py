@@ -37,7 +37,7 @@ class Plan:
     seed: Annotated[int, "Of the first training of each task."] = 0
     seeds: Annotated[int, "Trainings of each task; every claim then has its spread over them."] = 1
     control: Annotated[bool | None, "Train the letter task on leak-free data, too (default: with preset paper)."] = None
-    from_zoo: Annotated[bool, "Start from the shipped models and their histories; train nothing."] = False
+    from_zoo: Annotated[bool, "Take the shipped models with their histories and results; train nothing."] = False
     threads: Annotated[int, "CPU threads of each training."] = 1
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What ships, as run directories: models with their history, and the results of further seeds without their models."""
+"""What ships, as run directories: models with their history and results, and further seeds without their models."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def tiny() -> RotaryModel:
 def small(text: str) -> CacheSettings:
     """One window for scores and one for losses; a streamed head keeps one first and four last tokens."""
     return CACHE.with_settings(
-        text=(text,), window=30, windows=1, scored=1, sink=1, recent=4, prompts=2, budgets=(0.25, 0.5), draws=2
+        text=(text,), window=30, inputs=1, scored=1, sink=1, recent=4, prompts=2, budgets=(0.25, 0.5), draws=2
     )
 
 

@@ -27,6 +27,6 @@ CACHE = Study(
         Figure("cache-map", ".figures:draw_map", ("needs",)),
     ),
     outcomes=".summary:outcomes",
-    smoke={"prompts": 2, "windows": 1},
+    smoke={"prompts": 2, "inputs": 1},
     example="whatwhere cache HuggingFaceTB/SmolLM2-135M --text notes.txt,code.txt",
 )

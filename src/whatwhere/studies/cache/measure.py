@@ -77,18 +77,18 @@ def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
         WhatwhereError: there is no text, no tokenizer, or a text is too short.
     """
     tokenizer = require_text_model(model, settings).tokenizer
-    most = settings.scored + settings.windows
+    most = settings.scored + settings.inputs
     cut = [cut_windows([text], tokenizer, tokens=settings.window, windows=most) for text in settings.passages]
     for text, own in zip(settings.passages, cut, strict=True):
         if len(own.ids) < most:
             raise WhatwhereError(
                 f"expected at least {most * settings.window:,} tokens in {text.name} ({most} windows of "
-                f"{settings.window}), got {own.ids.numel():,}; give a longer text, or lower window or windows."
+                f"{settings.window}), got {own.ids.numel():,}; give a longer text, or lower window or inputs."
             )
     return CacheTexts(
         scored=torch.cat([own.ids[: settings.scored] for own in cut]),
         asked=torch.cat([own.ids[settings.scored :] for own in cut]),
-        names=[text.name for text in settings.passages for _ in range(settings.windows)],
+        names=[text.name for text in settings.passages for _ in range(settings.inputs)],
         begins=cut[0].begins,
     )
 

@@ -30,7 +30,7 @@ class CacheSettings(TextSettings):
         tuple[str, ...], "Text files in UTF-8, with commas between them; - is standard input. At least one."
     ] = ()
     window: Annotated[int, "Tokens of each window of a text, and of each passkey prompt."] = 512
-    windows: Annotated[int, "Windows of each text on which the loss is measured."] = 2
+    inputs: Annotated[int, "Windows of each text on which the loss is measured."] = 2
     scored: Annotated[int, "Windows of each text, before those, on which heads are scored."] = 1
     budgets: Annotated[tuple[float, ...], "Shares of KV heads that keep only sink and recent tokens."] = (
         0.25, 0.5, 0.75,
@@ -47,7 +47,7 @@ class CacheSettings(TextSettings):
     seed: Annotated[int, "Seed of random orders, pass keys, repeated tokens and intervals."] = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("windows", 1), ("scored", 1), ("recent", 1), ("draws", 1), ("sink", 0), ("prompts", 0)):
+        for name, least in (("inputs", 1), ("scored", 1), ("recent", 1), ("draws", 1), ("sink", 0), ("prompts", 0)):
             if getattr(self, name) < least:
                 raise WhatwhereError(f"expected {name} of at least {least}, got {getattr(self, name)}; raise {name}.")
         if self.window < self.sink + self.recent + 2:
@@ -66,7 +66,7 @@ class CacheSettings(TextSettings):
     @property
     def tokens_needed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Of each text."""
-        return self.window * (self.scored + self.windows)
+        return self.window * (self.scored + self.inputs)
 
 
 @dataclass(frozen=True)
