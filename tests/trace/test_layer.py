@@ -93,7 +93,7 @@ def test_inputs_may_see_different_keys_from_different_places():
             part.logits()[:, :, 1],
         )
     assert [len(part.keys) for part in shared.parts(2)] == [2, 1]
-    assert torch.equal(own.double(slice(1, 3)).query_positions, places[1:])
+    assert torch.equal(own.of_inputs(slice(1, 3)).query_positions, places[1:])
 
 
 def test_a_cap_squashes_every_logit():

@@ -133,44 +133,54 @@ def plane_logits(layer: LayerTrace, query: int) -> Float[Tensor, "batch head key
 
 
 def _weigh_layer(layer: LayerTrace, measure: str) -> Float[Tensor, "batch head plane"]:
-    queries = range(layer.queries.shape[2])
     parts = layer.parts(TILE // layer.keys[0].numel())
-    return torch.cat([torch.stack([_weigh_query(part, q, measure) for q in queries]).nanmean(0) for part in parts])
+    if measure == "variance":
+        return torch.cat([_variance(part).nanmean(2) for part in parts])
+    weigh = _norm if measure == "norm" else _margin
+    queries = range(layer.queries.shape[2])
+    return torch.cat([torch.stack([weigh(part, query) for query in queries]).nanmean(0) for part in parts])
 
 
-def _weigh_query(layer: LayerTrace, query: int, measure: str) -> Float[Tensor, "batch head plane"]:
-    seen = layer.visible[query]
-    if measure == "norm":
-        asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
-        return asked * layer.rotation.planes(layer.keys[:, :, seen]).norm(dim=-1).mean(-2)
-    waves = (layer.amplitudes(query) * layer.waves(query).T)[:, :, seen]  # [batch, head, key, wave]
+def _norm(layer: LayerTrace, query: int) -> Float[Tensor, "batch head plane"]:
+    asked = layer.rotation.planes(layer.queries[:, :, query] * layer.scale).norm(dim=-1)  # [batch, head, plane]
+    return asked * layer.rotation.planes(layer.keys[:, :, layer.visible[query]]).norm(dim=-1).mean(-2)
+
+
+def _variance(layer: LayerTrace) -> Float[Tensor, "batch head query plane"]:
+    """Of all queries, some at a time.
+
+    A plane's logits are products of turned keys and the turned query, so their sum over keys, each weighted by the
+    centred logit, is the product of the query and one sum of keys. (Centred logits sum to 0, so that the mean of the
+    plane's own logits need not be taken off.)
+    """
+    keys = layer.rotation.turn(layer.keys, layer.key_positions)  # [batch, head, key, d_head]
+    some = max(1, TILE // keys[..., 0].numel())
+    found = []
+    for start in range(0, layer.queries.shape[2], some):
+        part = layer.of_queries(slice(start, start + some))
+        asked = layer.rotation.turn(part.queries, part.query_positions) * layer.scale  # [batch, head, query, d_head]
+        seen = part.visible.to(keys)  # [query, key]
+        total = (asked @ keys.mT) * seen  # [batch, head, query, key]
+        centred = (total - total.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True)) * seen
+        spread = centred.square().sum(-1, keepdim=True)  # [batch, head, query, 1]
+        share = layer.rotation.planes(asked * (centred @ keys)).sum(-1) / spread  # [batch, head, query, plane]
+        # Equal logits differ by rounding only, and shares of that would be noise.
+        found.append(share.masked_fill(spread <= 1e-20 * (1 + total.square().sum(-1, keepdim=True)), torch.nan))
+    return torch.cat(found, 2)
+
+
+def _margin(layer: LayerTrace, query: int) -> Float[Tensor, "batch head plane"]:
+    waves = (layer.amplitudes(query) * layer.waves(query).T)[:, :, layer.visible[query]]  # [batch, head, key, wave]
     by_plane, total = _by_plane(layer, waves), waves.sum(-1)
-    return _variance(by_plane, total) if measure == "variance" else _margin(by_plane, total)
-
-
-def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) -> Float[Tensor, "batch head key plane"]:
-    """Cosine and sine of each plane together; what does not turn is left out."""
-    planes = len(layer.rotation.frequencies)
-    return waves[..., :planes] + waves[..., planes : 2 * planes]
-
-
-def _variance(
-    by_plane: Float[Tensor, "batch head key plane"], total: Float[Tensor, "batch head key"]
-) -> Float[Tensor, "batch head plane"]:
-    by_plane = by_plane - by_plane.mean(-2, keepdim=True)
-    centred = total - total.mean(-1, keepdim=True)
-    spread = centred.square().sum(-1, keepdim=True)  # [batch, head, 1]
-    share = torch.einsum("bhkp,bhk->bhp", by_plane, centred) / spread
-    # Equal logits differ by rounding only, and shares of that would be noise.
-    return share.masked_fill(spread <= 1e-20 * (1 + total.square().sum(-1, keepdim=True)), torch.nan)
-
-
-def _margin(
-    by_plane: Float[Tensor, "batch head key plane"], total: Float[Tensor, "batch head key"]
-) -> Float[Tensor, "batch head plane"]:
     others = total.shape[-1] - 1
     if others == 0:
         return torch.full_like(by_plane[:, :, 0], torch.nan)
     strongest = total.argmax(-1)  # [batch, head]
     top = by_plane.take_along_dim(strongest[..., None, None], -2).squeeze(-2)
     return top - (by_plane.sum(-2) - top) / others
+
+
+def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) -> Float[Tensor, "batch head key plane"]:
+    """Cosine and sine of each plane together; what does not turn is left out."""
+    planes = len(layer.rotation.frequencies)
+    return waves[..., :planes] + waves[..., planes : 2 * planes]

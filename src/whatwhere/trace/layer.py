@@ -129,10 +129,14 @@ class LayerTrace:
             rows.append(torch.ones_like(away)[None])
         return torch.cat(rows).to(self.keys.dtype)
 
-    def double(self, inputs: slice = slice(None)) -> LayerTrace:
-        """The same layer in float64, for all inputs or some of them."""
+    def of_inputs(self, inputs: slice) -> LayerTrace:
+        """The same layer on some of its inputs only."""
         own = {} if self.uniform else {"query_positions": self.query_positions[inputs], "visible": self.visible[inputs]}
-        return replace(self, queries=self.queries[inputs].double(), keys=self.keys[inputs].double(), **own)
+        return replace(self, queries=self.queries[inputs], keys=self.keys[inputs], **own)
+
+    def double(self) -> LayerTrace:
+        """The same layer in float64."""
+        return replace(self, queries=self.queries.double(), keys=self.keys.double())
 
     def parts(self, inputs: int) -> Iterator[LayerTrace]:
         """The layer in float64, some inputs at a time, each part uniform: so one input at a time, if the layer is not.
@@ -147,7 +151,7 @@ class LayerTrace:
             )
         size = max(1, inputs) if self.uniform else 1
         for start in range(0, len(self.keys), size):
-            part = self.double(slice(start, start + size))
+            part = self.of_inputs(slice(start, start + size)).double()
             if not part.uniform:
                 part = replace(part, query_positions=part.query_positions[0], visible=part.visible[0])
             yield part

@@ -253,9 +253,7 @@ def test_induction_is_the_attention_to_what_followed(kind: str, tiny: RotaryMode
         torch.testing.assert_close(found[layer].float(), mass, rtol=0, atol=1e-5)
 
 
-def test_interrupted_work_goes_on_with_what_is_there(
-    tiny: RotaryModel, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_interrupted_work_is_done_again(tiny: RotaryModel, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -263,7 +261,6 @@ def test_interrupted_work_goes_on_with_what_is_there(
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(f"{HERE}.measure.shown_attention", stop)
         heads(tiny, **settings)
-    monkeypatch.setattr(f"{HERE}.measure._write_scores", stop)  # the scores are there
     found = heads(tiny, **settings)
     assert found.has("attention") and len(rows(found)) == 8
     again = Results.open(HEADS, tmp_path / "heads")

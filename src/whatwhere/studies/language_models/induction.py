@@ -17,7 +17,7 @@ from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.traceable import Traceable
 
 LENGTH = 48
-INPUTS = 8
+INPUTS = 4
 
 
 @torch.no_grad()

@@ -26,6 +26,10 @@ from whatwhere.trace.layer import LayerTrace, Trace
 
 CELLS_AT_ONCE = 2**22
 """Attention weights that are held at a time."""
+SHOWN_INPUTS = 2
+"""Of so many inputs attention is kept, for the page ..."""
+SHOWN_TOKENS = 256
+"""... in so many tokens at most; later ones do not change what is seen at earlier queries."""
 PAPER, RENORMALISED, REST = "paper", "renormalised", "rest"
 
 
@@ -55,6 +59,8 @@ class LayerFacts:
     """By weighting."""
     looks: Float[Tensor, "look batch head query"]
     """Attention to the token before the query, to the first, and to each window."""
+    shown: Float[Tensor, "input head shown_query key"]
+    """Attention at the queries that the page shows, in the first of the inputs."""
     use: Float[np.ndarray, "batch head plane"]
     frequencies: Float[np.ndarray, "plane"]
 
@@ -72,20 +78,43 @@ class LayerFacts:
         )  # fmt: skip
 
 
-def reduce_layer(
-    layer: LayerTrace, heads: Sequence[int], weightings: dict[object, Weighting], windows: Sequence[Sequence[int]]
-) -> LayerFacts:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a layer."""
+
+    weightings: dict[object, Weighting]
+    windows: Sequence[Sequence[int]]
+    """The places whose attention is summed."""
+    scored: Sequence[int]
+    """Queries to score."""
+    shown: Sequence[int]
+    """Queries whose attention is kept, for the page."""
+
+    @property
+    def queries(self) -> list[int]:
+        """All of them, in order."""
+        return sorted({*self.scored, *self.shown})
+
+    def of(self, layer: LayerTrace, queries: Sequence[int]) -> LayerTrace:
+        """A layer that was traced at all queries, at some of them."""
+        return layer.of_queries(torch.tensor([self.queries.index(query) for query in queries], dtype=torch.long))
+
+
+def reduce_layer(layer: LayerTrace, heads: Sequence[int], asked: Asked) -> LayerFacts:
     """Keeps what the tables need of a layer."""
     if len(heads) < layer.keys.shape[1]:
         layer = layer.of_heads(heads)
+    shown = asked.of(layer, asked.shown).of_inputs(slice(SHOWN_INPUTS)).attention()[..., :SHOWN_TOKENS]
+    layer = asked.of(layer, asked.scored)
     trace = Trace((layer,))
-    found = score_weightings(trace, list(weightings.values()))
+    found = score_weightings(trace, list(asked.weightings.values()))
     turns = len(layer.rotation.frequencies) > 0
     return LayerFacts(
         layer=layer.layer,
         heads=heads,
-        scores=dict(zip(weightings, found, strict=True)),
-        looks=_looks(layer, windows),
+        scores=dict(zip(asked.weightings, found, strict=True)),
+        looks=_looks(layer, asked.windows),
+        shown=shown.float().cpu(),
         use=frequency_use(trace).each[0] if turns else np.zeros((*layer.keys.shape[:2], 0)),
         frequencies=layer.rotation.frequencies.numpy(force=True),
     )
@@ -112,6 +141,7 @@ def join_facts(parts: Sequence[LayerFacts]) -> LayerFacts:
         parts[0],
         scores={name: join_inputs([part.scores[name] for part in parts]) for name in parts[0].scores},
         looks=torch.cat([part.looks for part in parts], 1),
+        shown=torch.cat([part.shown for part in parts]),
         use=np.concatenate([part.use for part in parts]),
     )
 

@@ -27,6 +27,7 @@ from whatwhere.studies.language_models.layer_facts import (
     PAPER,
     RENORMALISED,
     REST,
+    Asked,
     LayerFacts,
     join_facts,
     reduce_layer,
@@ -35,7 +36,7 @@ from whatwhere.studies.language_models.layer_facts import (
 )
 from whatwhere.studies.language_models.passages import checksum_of
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs, choose_heads, inputs_of
-from whatwhere.studies.language_models.shown_attention import shown_attention, shown_tokens
+from whatwhere.studies.language_models.shown_attention import shown_attention, shown_queries, shown_tokens
 from whatwhere.studies.language_models.tables import (
     About,
     HeadRow,
@@ -54,27 +55,11 @@ TOKENS_AT_ONCE = 2048
 
 
 def measure(model: Traceable, settings: HeadsSettings, results: Results, progress: Progress) -> None:
-    """Scores the chosen heads of a model of ours or of a language model, then looks where they look in a few inputs."""
+    """Scores the chosen heads of a model of ours or of a language model, and keeps where they look in a few inputs."""
     chosen = choose_heads(settings.only, model.depth, model.heads, model.attending)
     inputs = inputs_of(model, settings)
-    if not results.has("about"):  # written last of the tables of scores
-        _write_scores(model, inputs, chosen, settings, results, progress)
-    if not results.has("attention"):
-        progress("attention in a few inputs", 0, 1)
-        results.write("tokens", shown_tokens(inputs))
-        results.write("attention", shown_attention(model, inputs, chosen))
-    progress("heads scored", 1, 1)
-
-
-def _write_scores(
-    model: Traceable,
-    inputs: ScoredInputs,
-    chosen: Mapping[int, Sequence[int]],
-    settings: HeadsSettings,
-    results: Results,
-    progress: Progress,
-) -> None:
-    facts, error = _layers(model, inputs, chosen, settings, progress)
+    shown = shown_queries(inputs)
+    facts, error = _layers(model, inputs, chosen, settings, shown, progress)
     repeats = induction(model, inputs.vocabulary, layers=list(chosen), seed=settings.seed).tolist()  # [layer][head]
     rows: list[HeadRow] = []
     origin = _origin(model, inputs, settings, results)
@@ -90,6 +75,8 @@ def _write_scores(
         results.write("temperatures", [row for layer in facts for row in _temperatures(layer, settings.gamma)])
     if settings.windows:
         results.write("windows", [row for layer in facts for row in _windows(layer, list(inputs.windows))])
+    results.write("tokens", shown_tokens(inputs))
+    results.write("attention", shown_attention(facts, shown))
     results.write("heads", rows)
     count, seq = inputs.ids.shape
     about = About(
@@ -105,6 +92,7 @@ def _write_scores(
         error=error,
     )
     results.write("about", [about])
+    progress("heads scored", 1, 1)
 
 
 def _layers(
@@ -112,11 +100,13 @@ def _layers(
     inputs: ScoredInputs,
     chosen: Mapping[int, Sequence[int]],
     settings: HeadsSettings,
+    shown: Sequence[int],
     progress: Progress,
 ) -> tuple[list[LayerFacts], float]:
     """The facts of each layer, and the largest error of a rebuilt output (NaN where nothing is rebuilt)."""
     weightings = weightings_of(inputs, settings)
     windows = list(inputs.windows.values()) if settings.windows else []
+    asked = Asked(weightings, windows, inputs.queries, shown)
     batches = inputs.ids.split(max(1, TOKENS_AT_ONCE // inputs.ids.shape[1]))
     done, total, error = 0, len(batches) * len(chosen), math.nan
 
@@ -125,11 +115,11 @@ def _layers(
         def reduce(layer: LayerTrace) -> LayerFacts:
             nonlocal done
             progress(f"scoring layer {layer.layer}", min(done, total), total)
-            reduced = reduce_layer(layer, chosen[layer.layer], weightings, windows)
+            reduced = reduce_layer(layer, chosen[layer.layer], asked)
             done += 1
             return reduced
 
-        return model.stream(some, reduce, layers=list(chosen), queries=inputs.queries)
+        return model.stream(some, reduce, layers=list(chosen), queries=asked.queries)
 
     def join(parts: Sequence[list[LayerFacts]]) -> list[LayerFacts]:
         return [join_facts(same) for same in zip(*parts, strict=True)]

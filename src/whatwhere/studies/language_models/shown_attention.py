@@ -5,22 +5,21 @@ Of each head and query only the keys that get a share worth showing are kept, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import torch
-
+from whatwhere.studies.language_models.layer_facts import SHOWN_INPUTS, SHOWN_TOKENS, LayerFacts
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs
 from whatwhere.studies.language_models.tables import Look, Token
 from whatwhere.studies.language_models.token_windows import query_positions
-from whatwhere.trace.layer import LayerTrace
-from whatwhere.trace.traceable import Traceable
 
-SHOWN_INPUTS = 2
-SHOWN_TOKENS = 256
-"""At most so many tokens of an input; later ones do not change what is seen at earlier queries."""
 SHOWN_QUERIES = 4
 LEAST_SHARE = 0.005
 """Keys that get less attention are left out."""
+
+
+def shown_queries(inputs: ScoredInputs) -> list[int]:
+    """The queries at which attention is shown."""
+    return query_positions(str(SHOWN_QUERIES), min(inputs.ids.shape[1], SHOWN_TOKENS))
 
 
 def shown_tokens(inputs: ScoredInputs) -> list[Token]:
@@ -33,21 +32,14 @@ def shown_tokens(inputs: ScoredInputs) -> list[Token]:
     ]
 
 
-@torch.no_grad()
-def shown_attention(model: Traceable, inputs: ScoredInputs, chosen: Mapping[int, Sequence[int]]) -> list[Look]:
-    """The attention of the chosen heads at a few queries of the shown inputs, in one pass."""
-    shown = inputs.ids[:SHOWN_INPUTS, :SHOWN_TOKENS]
-    queries = query_positions(str(SHOWN_QUERIES), shown.shape[1])
-
-    def look(layer: LayerTrace) -> list[Look]:
-        heads = list(chosen[layer.layer])
-        attention = layer.of_heads(heads).attention().float().cpu()  # [input, head, query, key]
+def shown_attention(facts: Sequence[LayerFacts], queries: Sequence[int]) -> list[Look]:
+    """The attention of every head at some queries of the shown inputs."""
+    found = []
+    for layer in facts:
+        attention = layer.shown[:SHOWN_INPUTS].transpose(0, 1)  # [head, input, query, key]
         kept = (attention >= LEAST_SHARE).nonzero()
-        shares = attention[kept.unbind(1)].tolist()
-        return [
-            Look(layer.layer, heads[head], number, queries[query], key, round(share, 3))
-            for (number, head, query, key), share in zip(kept.tolist(), shares, strict=True)
+        found += [
+            Look(layer.layer, layer.heads[head], number, queries[query], key, round(share, 3))
+            for (head, number, query, key), share in zip(kept.tolist(), attention[kept.unbind(1)].tolist(), strict=True)
         ]
-
-    found = model.stream(shown, look, layers=list(chosen), queries=queries)
-    return sorted((row for layer in found for row in layer), key=lambda row: (row.layer, row.head, row.input))
+    return found
