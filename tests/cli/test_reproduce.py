@@ -92,7 +92,7 @@ def test_an_interruption_says_how_to_go_on_and_it_does(toy_jobs: list[str], tmp_
     [
         (("--workers", "0"), "--workers: expected 1 to 1,024, got 0"),
         (("--seeds", "0"), "expected 1 to 1,000 seeds, got 0"),
-        (("--from-zoo", "--seeds", "2"), "expected no --seed and --seeds"),
+        (("--from-zoo", "--seeds", "2"), "expected no --preset, --seed"),
         (("--only", "dance"), "--only: expected a job or a group of"),
         (("--preset", "fast"), "expected a preset of"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import NOT_ROTARY, RotaryModel
+from whatwhere.trace.traceable import weights_fingerprint
 
 IDS = torch.randint(3, 50, (3, 10), generator=torch.Generator().manual_seed(2))
 
@@ -273,3 +275,15 @@ def test_something_that_is_no_model_is_refused():
 def test_a_family_outside_the_list_is_read_all_the_same():
     stablelm = Family("stablelm", "", {"partial_rotary_factor": 0.25})
     assert ww.trace(tiny_model(stablelm), IDS).layers[0].rotation.width == 2
+
+
+def test_a_fingerprint_tells_models_apart_by_every_weight_and_not_by_their_place(llama: Any):
+    before = weights_fingerprint(RotaryModel(llama, "here"))
+    assert weights_fingerprint(RotaryModel(llama, "there")) == before
+    edited = deepcopy(llama)
+    weight = edited.model.layers[1].self_attn.q_proj.weight.data
+    weight.view(-1)[weight.numel() // 2] += 1e-3
+    assert weights_fingerprint(RotaryModel(edited, "here")) != before
+    turned = deepcopy(llama)
+    turned.config.max_position_embeddings += 1
+    assert weights_fingerprint(RotaryModel(turned, "here")) != before

@@ -27,8 +27,8 @@ def test_progress_names_the_job(tmp_path: Path):
     assert told == [("a", "writing", 0, 1)]
 
 
-def test_a_users_mistake_is_raised_as_it_is_and_a_defect_with_its_traceback(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match="not like this"):
+def test_a_users_mistake_is_raised_with_the_name_of_the_job_and_a_defect_with_its_traceback(tmp_path: Path):
+    with pytest.raises(WhatwhereError, match=r"^x: .*not like this"):
         run_jobs([Job("x", "", "toy_jobs:refuse"), write(tmp_path, "a", "x")], ThisProcess())
     with pytest.raises(RuntimeError, match=r"(?s)y failed:.*ZeroDivisionError"):
         run_jobs([Job("y", "", "toy_jobs:fail")], ThisProcess())

@@ -44,7 +44,7 @@ def test_a_study_may_have_settings_of_its_own_for_the_short_reproduction(tmp_pat
 
 
 def test_shipped_models_are_taken_and_nothing_is_trained(tmp_path: Path):
-    jobs = {job.name: job for job in jobs_of(Plan("smoke", from_zoo=True), tmp_path)}
+    jobs = {job.name: job for job in jobs_of(Plan(from_zoo=True), tmp_path)}
     assert {"zoo-number", "zoo-letter"} <= jobs.keys()
     assert "train" not in {job.group for job in jobs.values()}
     assert jobs["dynamics-number"].arguments["settings"]["inputs"] == 1200, "the results that ship are kept"
@@ -67,7 +67,9 @@ def test_shipped_results_of_further_seeds_are_taken_and_not_measured_again(
     [
         ({"preset": "huge"}, "expected a preset of"),
         ({"seeds": 0}, "expected 1 to 1,000 seeds, got 0"),
-        ({"from_zoo": True, "seed": 1}, "expected no --seed and --seeds"),
+        ({"from_zoo": True, "seed": 1}, "expected no --preset, --seed"),
+        ({"from_zoo": True, "preset": "paper"}, "expected no --preset"),
+        ({"from_zoo": True, "control": False}, "--control beside it"),
     ],
 )
 def test_impossible_plans_are_refused(settings: dict[str, object], message: str):

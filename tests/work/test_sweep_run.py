@@ -4,7 +4,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import whatwhere as ww
 from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import save_model
+from whatwhere.model.gptj import GPTJ
 from whatwhere.store.manifest import Manifest
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Job, Outcome, ThisProcess
@@ -65,6 +68,21 @@ def test_models_that_are_there_are_measured_as_they_are(tmp_path: Path):
     assert table["status"].tolist() == ["done"]
     assert any(str(column).startswith("length_") for column in table)
     assert not Run(tmp_path / "items" / "shipped").exists
+
+
+@pytest.mark.slow
+def test_a_model_that_changed_since_is_measured_again(tmp_path: Path):
+    file, item = tmp_path / "model.safetensors", {"length": {"inputs": 16, "lengths": (33,), "varied_lengths": ()}}
+    found = []
+    for name in ("letter", "letter-control", "letter-control"):
+        model = ww.load(name)
+        assert isinstance(model, GPTJ)
+        save_model(file, model)
+        sweep = Sweep([Item("mine", {"model": str(file)}, item)], tmp_path / "out")
+        sweep.run(ThisProcess(), 0)
+        found.append(Manifest(tmp_path / "out/items/mine/length").record)
+    assert found[0].inputs["model"] != found[1].inputs["model"]
+    assert found[1] == found[2], "what is up to date is kept"
 
 
 def test_the_table_of_a_sweep_is_there_before_its_end(tmp_path: Path):

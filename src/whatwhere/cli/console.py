@@ -93,6 +93,6 @@ class Bar(Progress):
             return
         self._spoke = now
         task = self.tasks[self.task_ids.index(task_id)]
-        left = task.time_remaining
         share = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
-        note(f"{task.description}{share}" + ("" if left is None else f", about {left / 60:.0f} min left"))
+        left = round((task.time_remaining or 0) / 60)
+        note(f"{task.description}{share}" + (f", about {left} min left" if left else ""))

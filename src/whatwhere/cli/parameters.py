@@ -53,7 +53,7 @@ def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Param
         shown = ",".join(map(str, default)) if default else "none"
         return keyword(name, Annotated[str | None, typer.Option(help=help_text, show_default=shown)], None)
     if bare is bool and default is False:
-        return keyword(name, Annotated[bool, typer.Option(f"--{_dashed(name)}", help=help_text)], False)
+        return keyword(name, Annotated[bool, typer.Option(f"--{dashed(name)}", help=help_text)], False)
     option = typer.Option(help=help_text, show_default=default is not None)
     return keyword(name, Annotated[kind if bare in (int, float, str, bool) else str, option], default)
 
@@ -77,12 +77,18 @@ def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def given_names(record: type, context: Any) -> list[str]:
+    """The fields of a record that the user gave as options; typer's context knows which are defaults."""
+    sources = {field.name: context.get_parameter_source(field.name) for field in fields(record)}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
 def _words(name: str, text: str, kind: Any) -> tuple[Any, ...]:
     try:
         return tuple(kind(word.strip()) for word in text.split(",") if word.strip())
     except ValueError as error:
         raise WhatwhereError(
-            f"--{_dashed(name)}: expected {kind.__name__} values with commas between them, got {text!r:.80}."
+            f"--{dashed(name)}: expected {kind.__name__} values with commas between them, got {text!r:.80}."
         ) from error
 
 
@@ -101,7 +107,8 @@ def _without_none(kind: Any) -> Any:
     return kind
 
 
-def _dashed(name: str) -> str:
+def dashed(name: str) -> str:
+    """A field's name as that of an option."""
     return name.replace("_", "-")
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whatwhere.cli.console import INTERRUPTED, Bar, err, note, out, print_json
-from whatwhere.cli.parameters import keyword, name_of_place, options_of, record_of, with_parameters
+from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
+from whatwhere.cli.parameters import (
+    dashed,
+    given_names,
+    keyword,
+    name_of_place,
+    options_of,
+    record_of,
+    with_parameters,
+)
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -26,9 +34,8 @@ def register(app: typer.Typer) -> None:
     from whatwhere.training.options import Options
 
     def train(**given: Any) -> None:
-        _train_command(
-            Options(**record_of(Options, given)), given["out"], given["track"], given["resume"], given["as_json"]
-        )
+        options, named = Options(**record_of(Options, given)), given_names(Options, given["context"])
+        _train_command(options, given["out"], given["track"], named if given["resume"] else None, given["as_json"])
 
     where = typer.Option(
         "--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.", parser=name_of_place
@@ -42,6 +49,7 @@ def register(app: typer.Typer) -> None:
         keyword("track", Annotated[str | None, track], None),
         keyword("resume", Annotated[bool, resume], False),
         keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+        keyword("context", typer.Context),
     ]
     with_parameters(train, "train", parameters, _HELP)
     app.command(
@@ -56,7 +64,10 @@ Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit
 several devices or hosts: torchrun --nproc-per-node 2 -m whatwhere train ..."""
 
 
-def _train_command(options: Options, out_dir: str, track: str | None, resume: bool, as_json: bool) -> None:
+def _train_command(
+    options: Options, out_dir: str, track: str | None, repeated: Sequence[str] | None, as_json: bool
+) -> None:
+    """Trains a new run, or goes on with one: then ``repeated`` names the options that were given once more."""
     from whatwhere.store.addresses import local
     from whatwhere.training.distributed import joined, leave
     from whatwhere.training.run import Run
@@ -67,15 +78,33 @@ def _train_command(options: Options, out_dir: str, track: str | None, resume: bo
             leave(_assist(Run(out_dir), processes))
         run = Run(local(out_dir, note))
         start_tracker = find_tracker(track) if track else None
-        if resume:
-            if run.task.name != options.task:
-                raise WhatwhereError(
-                    f"{out_dir}: expected a run on the {options.task} task, got the {run.task.name} task."
-                )
+        if repeated is not None:
+            _refuse_changes(run, options, repeated, out_dir)
         else:
             run.create(processes.checked(options.config()))
         _train(run, start_tracker, processes)
     _report(run, as_json)
+
+
+def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir: str) -> None:
+    """A run goes on as it was begun: options that would change it are refused, not passed over."""
+    from whatwhere.training.options import Options
+
+    config = run.config
+    if run.task.name != options.task:
+        raise WhatwhereError(f"{out_dir}: expected a run on the {options.task} task, got the {run.task.name} task.")
+    as_begun: dict[str, Any] = {"task": options.task, "preset": config.preset, "seed": config.seed}
+    for name in repeated:
+        value = getattr(options, name)
+        asked = Options(**as_begun | {name: value})
+        changed = asked.changed(config).to_dict() | {"preset": asked.preset}
+        if value == "auto" or name != "device":  # the choice of this machine, which nobody asked for
+            changed["device"] = config.device
+        if changed != config.to_dict():
+            raise WhatwhereError(
+                f"{out_dir}: expected --{dashed(name)} as the run was begun, got {value}. Leave it out with --resume, "
+                "or train another run in another --out."
+            )
 
 
 def _assist(run: Run, processes: Processes) -> int:
@@ -112,7 +141,7 @@ def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
 
 @contextmanager
 def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
-    """A bar where there is a terminal, a line per evaluation where there is none, and the tracker if any."""
+    """A bar, or a line every half minute where there is no terminal, and the tracker if any."""
     config = run.config
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
@@ -126,8 +155,6 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
                     f"{state.sequences_per_second:.0f} seq/s, {state.phase}"
                 )
                 bar.update(shown, completed=state.step, total=state.steps, description=text)
-                if state.evaluated and not err.is_terminal:
-                    note(f"step {state.step}/{state.steps}  {text}")
                 if state.evaluated and tracker is not None:
                     accuracies = {f"accuracy/hop{hop}": value for hop, value in enumerate(state.by_hop, start=1)}
                     tracker.log({"loss": state.loss, "lr": state.rate, **accuracies}, state.step)

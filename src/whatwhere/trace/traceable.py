@@ -17,10 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.model.checkpoint import model_fingerprint
 from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.forward import Traceable as Traceable
 from whatwhere.trace.interventions import Ablate, Head, Intervention
@@ -28,8 +30,6 @@ from whatwhere.trace.layer import Tokens, Trace
 from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import RotaryModel
 
-_ENDS = 256
-"""Numbers of each end of a parameter that count: enough to tell checkpoints apart, whatever the size of the model."""
 _ORIGINAL = "_original_component"
 """Where a component of a bridge keeps the part that it stands for."""
 
@@ -113,16 +113,18 @@ def run(
 
 
 def weights_fingerprint(model: Traceable) -> str:
-    """Equal models have equal names; so results of one are not taken for those of another."""
-    digest = hashlib.sha256(model.name.encode())
+    """A name for the configuration and the weights of a model: results of another are not taken for its own."""
     inner = getattr(model, "model", None)
-    if isinstance(inner, nn.Module):
-        if describe := getattr(getattr(inner, "config", None), "to_json_string", None):
-            digest.update(str(describe()).encode())  # of transformers: the same weights turn by another base
-        for name, parameter in inner.named_parameters():
-            flat = parameter.detach().flatten()
-            ends = [part.float().cpu().numpy().tobytes() for part in (flat[:_ENDS], flat[-_ENDS:])]
-            digest.update(b"".join([name.encode(), str(tuple(parameter.shape)).encode(), *ends]))
+    if isinstance(inner, GPTJ):
+        return model_fingerprint(inner)
+    if not isinstance(inner, nn.Module):
+        return hashlib.sha256(model.name.encode()).hexdigest()[:16]
+    config = getattr(inner, "config", None)  # the same weights may turn by another base
+    digest = hashlib.sha256((config.to_json_string() if hasattr(config, "to_json_string") else "").encode())
+    for name, parameter in inner.named_parameters():
+        digest.update(f"{name} {tuple(parameter.shape)}".encode())
+        if not parameter.is_meta:  # weights that accelerate keeps on the disk come and go
+            digest.update(parameter.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
 
 

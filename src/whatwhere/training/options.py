@@ -61,11 +61,20 @@ class Options:
         Raises:
             WhatwhereError: something is unknown or cannot go together.
         """
-        from whatwhere.machine.device import check_precision, choose_device
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
 
-        base = preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters))
+        return self.changed(preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters)))
+
+    def changed(self, base: TrainingConfig) -> TrainingConfig:
+        """A configuration with what is given here.
+
+        Raises:
+            WhatwhereError: something is unknown or cannot go together.
+        """
+        from whatwhere.machine.device import check_precision, choose_device
+        from whatwhere.tasks import make_task
+
         model = replace(base.model, **self._chosen(_MODEL))
         if self.rope_base is not None:
             model = replace(model, rope_base=self.rope_base or None)
@@ -79,8 +88,8 @@ class Options:
             rest["penalty_layers"] = numbers(self.penalty_layers, *LAYERS)
         if self.precision is not None:
             rest["precision"] = check_precision(self.precision)
-        device = choose_device(self.device)
-        return replace(base, seed=self.seed, model=model, schedule=schedule, device=device, **rest)
+        task, device = make_task(**(base.task.to_dict() | self._chosen(_TASK))), choose_device(self.device)
+        return replace(base, task=task, seed=self.seed, model=model, schedule=schedule, device=device, **rest)
 
     def _chosen(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -186,5 +186,5 @@ def run_jobs(
         elif outcome.defect:
             raise RuntimeError(f"{job.name} failed:\n{outcome.problem}")
         else:
-            raise WhatwhereError(outcome.problem)
+            raise WhatwhereError(f"{job.name}: {outcome.problem}")
     return results

@@ -43,10 +43,10 @@ class Plan:
     def __post_init__(self) -> None:
         if not 1 <= self.seeds <= MOST_SEEDS:
             raise WhatwhereError(f"expected 1 to {MOST_SEEDS:,} seeds, got {self.seeds:,}.")
-        if self.from_zoo and (self.seed, self.seeds) != (0, 1):
+        if self.from_zoo and (self.preset, self.seed, self.seeds, self.control) != ("short", 0, 1, None):
             raise WhatwhereError(
-                f"--from-zoo takes the shipped models: expected no --seed and --seeds, got seed {self.seed} and "
-                f"{self.seeds} seeds. Leave --from-zoo out to train others."
+                "--from-zoo takes what ships: expected no --preset, --seed, --seeds and --control beside it, got one. "
+                "Leave --from-zoo out to train other models."
             )
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
@@ -61,7 +61,7 @@ class Plan:
     @property
     def baseline(self) -> str:
         """The name under which it is recorded which claims held."""
-        return "zoo" if self.from_zoo and self.preset != "smoke" else self.preset
+        return "zoo" if self.from_zoo else self.preset
 
     def decisive(self) -> dict[str, object]:
         """What a directory is bound to; seeds and the control may be added later."""

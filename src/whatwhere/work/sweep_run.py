@@ -75,7 +75,8 @@ class Sweep:
             if event in ("done", "failed"):
                 self.collect()
 
-        jobs = [self._job(item) for item in self.items if not self._is_done(item)]
+        # A model that was not trained here may have changed since: its job looks, and keeps what is up to date.
+        jobs = [self._job(item) for item in self.items if item.config is None or not self._is_done(item)]
         run_jobs(jobs, executor, observe, retries=retries, go_on=True)
         self.collect()
 
