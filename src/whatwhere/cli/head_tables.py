@@ -71,7 +71,9 @@ def compare(
     if as_json:
         correlations = {name: None if value != value else value for name, value in found.correlations.items()}
         shared = {"heads": len(found.heads), "left_out": found.left_out, "same_label": found.share}
-        console.print_json({**shared, "correlations": correlations, "confusion": confusion})
+        console.print_json(
+            {"of": names, "page": str(out / FILE), **shared, "correlations": correlations, "confusion": confusion}
+        )
         return
     _print(found, names, same_text)
     console.note(f"Table and figure: {out}")
@@ -98,7 +100,10 @@ def _print(found: Agreement, names: list[str], same_text: bool) -> None:
         more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
         console.remark(f"Heads with another label (in A, in B): {', '.join(listed)}{more}.")
     if found.left_out:
-        console.remark(f"{found.left_out} heads are in one table only.")
+        console.remark(
+            f"{found.left_out} heads are in one table only: heads are paired by layer and number, which says little of "
+            "two models of another shape."
+        )
 
 
 def share(

@@ -45,21 +45,25 @@ def _accuracy(rows: Sequence[Accuracy]) -> Table:
 
 
 def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
-    """One line for accuracy, for whole paths and for each working cell."""
+    """One line for accuracy, for whole paths and for each working cell that breaks."""
     whole = {(r.what, r.source, r.cell, r.threshold): r for r in rows if r.hop is None}
     made = table(
         "", "0.9", "0.5", "95 %", "predicted", "margin", "pred.", left=("",),
-        title="Lengths at which fewer than 0.9 or half of the inputs are right",
+        title="\nLength at which the share of right inputs falls below 0.9 and 0.5",
     )  # fmt: skip
+    unbroken = 0
     for what, source, cell, threshold in whole:
         if source != MEASURED or threshold != HALF or what not in (ACCURACY, f"chain {MASS}", MASS):
             continue
         row, first = whole[what, source, cell, HALF], whole[what, source, cell, 0.9]
+        if row.layer is not None and math.isnan(row.length.value):
+            unbroken += 1
+            continue
         margin = what.replace(MASS, MARGIN)
         others = [(what, PREDICTED), (margin, MEASURED), (margin, PREDICTED)] if what != ACCURACY else []
         beside = [whole.get((*other, cell, HALF)) for other in others]
         made.add_row(
-            _name(row), _length(first), _length(row), f"{_length(row, row.length.low)}-{_length(row, row.length.high)}",
+            _name(row), _length(first), _length(row), _interval(row),
             *("" if other is None else _length(other) for other in beside),
         )  # fmt: skip
     note = (
@@ -67,7 +71,8 @@ def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
         f"those that heads do at the training length (mean attention {tables.WORKING} or more). predicted: below one "
         "half, from inputs of the training length alone."
     )
-    return [made, remark(note)]
+    rest = f" {unbroken} more cells hold in half of the inputs at every length." if unbroken else ""
+    return [made, remark(note + rest)]
 
 
 def _name(row: Break) -> str:
@@ -81,9 +86,14 @@ def _length(row: Break, length: float | None = None) -> str:
     return f">{row.longest}" if math.isnan(shown) else f"{shown:.0f}"
 
 
+def _interval(row: Break) -> str:
+    low, high = _length(row, row.length.low), _length(row, row.length.high)
+    return low if low == high else f"{low}-{high}"
+
+
 def _variations(rows: Sequence[Accuracy]) -> Table:
     lengths = sorted({row.length for row in rows})
-    made = table("", *map(str, lengths), left=("",), title="Mean accuracy with a change at inference, by length")
+    made = table("", *map(str, lengths), left=("",), title="\nMean accuracy with a change at inference, by length")
     for name in dict.fromkeys(row.variation for row in rows):
         here = {row.length: row.accuracy for row in rows if row.variation == name}
         shares = (here.get(n) for n in lengths)  # with half the width of the interval: short enough for many columns
