@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.trace.attention import Reading, Seen, layer_trace
@@ -159,6 +160,12 @@ class RotaryModel(Traceable):
             )
         return Inputs(ids.long(), real)
 
+    @cached_property
+    def _turning(self) -> list[tuple[nn.Module, str]]:
+        """The parts of the model that hold frequencies, and under which names; finding them takes long."""
+        named = ((part, name) for part in self.model.modules() for name, _ in part.named_buffers(recurse=False))
+        return [(part, name) for part, name in named if name.endswith("inv_freq")]
+
     def tables(self) -> list[Tensor]:
         """The frequencies that the model holds; read anew, because dynamic scaling changes them with the length."""
-        return [buffer for name, buffer in self.model.named_buffers() if name.endswith("inv_freq")]
+        return [getattr(part, name) for part, name in self._turning]
