@@ -122,7 +122,7 @@ def test_progress_without_a_terminal_is_a_line_every_half_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     now = [0.0]
-    monkeypatch.setattr("whatwhere.cli.console.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("whatwhere.studies.progress_bar.time.monotonic", lambda: now[0])
     with console.Bar() as bar:
         task = bar.add_task("measuring", total=4)
         for done in range(4):

@@ -10,6 +10,8 @@ from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.claim import Judged
 from whatwhere.studies.judging import all_claims
+from whatwhere.training.options import Options
+from whatwhere.training.run import Run
 
 
 def command(*words: object) -> Result:
@@ -51,3 +53,9 @@ def test_a_directory_without_results_is_refused(tmp_path: Path):
     assert isinstance(result.exception, WhatwhereError)
     assert "expected a reproduction, a run or the results of a study" in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_without_results_is_answered_with_the_command_for_runs(tmp_path: Path):
+    run = tmp_path / "run"
+    Run(run).create(Options("number", preset="smoke", device="cpu").config())
+    assert f"got {run} without results. Make them with: whatwhere dynamics {run}" in str(command(run).exception)

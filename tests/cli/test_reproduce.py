@@ -110,7 +110,7 @@ def test_a_directory_of_another_reproduction_is_refused(toy_jobs: list[str], tmp
     assert command(*words, "--preset", "smoke").exit_code == 0
     refused = command(*words, "--preset", "smoke", "--seed", "1")
     assert isinstance(refused.exception, WhatwhereError)
-    assert "expected seed 1, got 0" in str(refused.exception)
+    assert "expected seed 1, got 0; choose another directory." in str(refused.exception), "it has no --force"
 
 
 def test_a_claim_that_no_longer_holds_ends_with_exit_code_1(

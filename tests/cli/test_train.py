@@ -49,7 +49,7 @@ def test_the_options_change_the_configuration(tmp_path: Path):
 
 
 def test_without_a_terminal_a_line_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("whatwhere.cli.console.LINE_EVERY", 0)
+    monkeypatch.setattr("whatwhere.studies.progress_bar.LINE_EVERY", 0)
     result = run("number", "--out", tmp_path / "run", "--preset", "smoke", "--threads", 1)
     assert "number: loss" in result.stderr
     assert " 24/24" in result.stderr

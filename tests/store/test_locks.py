@@ -56,3 +56,12 @@ def test_a_place_that_cannot_be_written_to_cannot_be_held(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(WhatwhereError, match="could not write to"):
         hold(tmp_path / "file", "train").__enter__()
+
+
+def test_a_directory_that_was_made_for_the_lock_and_stayed_empty_is_removed(tmp_path: Path):
+    with hold(tmp_path / "new" / "place", "train"):
+        pass
+    assert not list(tmp_path.iterdir())
+    with hold(tmp_path / "kept", "train"):
+        (tmp_path / "kept" / "table.csv").write_text("")
+    assert (tmp_path / "kept" / "table.csv").is_file()

@@ -81,7 +81,7 @@ def test_the_same_settings_go_on_and_others_are_refused(manifest: Manifest):
     manifest.put("a.csv", b"x")
     again(manifest).begin("length", {"inputs": 3, "lengths": [1, 2]}, {"model": "ab"})
     assert again(manifest).has("a.csv")
-    with pytest.raises(WhatwhereError, match=r"expected inputs 4, got 3. Replace them with --force"):
+    with pytest.raises(WhatwhereError, match=r"expected inputs 4, got 3; choose another directory\."):
         again(manifest).begin("length", {"inputs": 4, "lengths": [1, 2]}, {"model": "ab"})
     with pytest.raises(WhatwhereError, match="expected another model 'cd', got 'ab'"):
         again(manifest).begin("length", {"inputs": 3, "lengths": [1, 2]}, {"model": "cd"})

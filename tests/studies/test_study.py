@@ -304,11 +304,6 @@ def test_every_reference_of_every_study_resolves(name: str):
         assert files(package).joinpath(file).is_file()
 
 
-def test_a_study_without_its_model_says_what_to_give():
-    with pytest.raises(WhatwhereError, match=r"expected a model, got none; give one: study\('heads', 'letter'\)"):
-        ww.study("heads")
-
-
 @pytest.mark.parametrize(
     ("source", "home"),
     [

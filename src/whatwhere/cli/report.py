@@ -41,10 +41,7 @@ def report(
     from whatwhere.work.reporting import make_report
 
     with console.Bar() as bar:
-        shown = bar.add_task("drawing", total=None)
-        made = make_report(
-            directory, lambda what, done, total: bar.update(shown, description=what, completed=done, total=total)
-        )
+        made = make_report(directory, bar.follow("drawing"))
     if as_json:
         console.print_json(
             {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,21 +20,18 @@ from whatwhere.studies.study import Cost, Study, resolve
 
 if TYPE_CHECKING:
     from whatwhere.studies.results import Results
+    from whatwhere.studies.subject import Opened
 
 
 def command_of(study: Study) -> Callable[..., None]:
     """A function that typer turns into the command of a study."""
 
     def command(**given: Any) -> None:
-        source, compare = given.get("source"), given.get("compare") or []
         settings = study.with_settings(**record_of(study.settings_type(), given))
         if not goes_ahead(study, settings, given):
             return
-        results = {}
-        for number, each in enumerate((source, *compare)):
-            step, out = (given.get("step"), given["out"]) if number == 0 else (None, None)
-            found = _measure(study, each, step, settings, out, given["force"])
-            results[found.name] = found
+        measured = (_measure(study, *asked, settings, given["force"]) for asked in _asked(study, settings, given))
+        results = {one.name: one for one in measured}
         _show(study, results, given["as_json"])
         if study.passes is not None and not all(map(resolve(study.passes), results.values())):
             raise typer.Exit(1)
@@ -65,9 +62,10 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
 
 
 def _common_parameters(study: Study) -> list[inspect.Parameter]:
+    several = any(figure.shows == "models" for figure in study.figures)
     compare = typer.Option(help="Another model for the same figure; may be given several times.")
-    where = "the run itself, or analysis-NAME" if study.subject.argument else "the working directory"
-    out = typer.Option(help="Where results go.", show_default=where, parser=place)
+    apart = "; with --compare, a folder for each model there" if several else ""
+    out = typer.Option(help=f"Where results go{apart}.", show_default=study.subject.home, parser=place)
     force = typer.Option("--force", help="Measure anew; results that are there are removed first.")
     common = [
         keyword("out", Annotated[Path | None, out], None),
@@ -75,38 +73,59 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
         keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")], False),
         *spending_parameters(study),
     ]
-    several = any(figure.shows == "models" for figure in study.figures)
     return [*([keyword("compare", Annotated[list[str] | None, compare], None)] if several else []), *common]
 
 
-def _measure(study: Study, source: Any, step: int | None, settings: Any, out: Path | None, force: bool) -> Results:
+def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tuple[Opened, Path | None]]:
+    """What the study is asked of, one after another, each with the place of its results; None keeps none.
+
+    Raises:
+        WhatwhereError: there is no such thing, or two would go to one place.
+    """
+    from whatwhere.store.addresses import local
+
+    out, compare = given["out"], given.get("compare") or []
+    taken: dict[Path, str] = {}
+    for number, source in enumerate((given.get("source"), *compare)):
+        step = given.get("step") if number == 0 else None
+        opened = study.subject.open(None if source is None else local(source, console.note), step)
+        if out is None and not getattr(settings, "kept", lambda: True)():
+            yield opened, None
+            continue
+        home = opened.home if out is None else out / opened.label if compare else out
+        if (other := taken.setdefault(home, opened.name)) != opened.name:
+            raise WhatwhereError(
+                f"expected models with a folder each, got {other} and {opened.name}, whose results would both go to "
+                f"{home}; measure one of them by itself, with an --out of its own."
+            )
+        yield opened, home / study.name
+
+
+def _measure(study: Study, opened: Opened, directory: Path | None, settings: Any, force: bool) -> Results:
     from whatwhere import __version__
-    from whatwhere.store.addresses import local, shown
+    from whatwhere.store.addresses import shown
     from whatwhere.store.manifest import Manifest
     from whatwhere.studies.measuring import measure
 
-    opened = study.subject.open(None if source is None else local(source, console.note), step)
-    kept = out is not None or getattr(settings, "kept", lambda: True)()
-    directory = (opened.home if out is None else out) / study.name if kept else None
     manifest = None if directory is None else Manifest(directory)
     if force and manifest is not None and manifest.exists:
         tables = ", ".join(sorted(manifest.record.files))
         console.note(f"Measuring anew; this replaces {tables or 'unfinished results'} in {shown(manifest.directory)}.")
-    with console.Bar() as bar:
-        task = bar.add_task(study.name, total=None)
-        try:
+    try:
+        with console.Bar() as bar:
             results = measure(
                 study, opened, settings, directory, existing="discard" if force else "keep",
-                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+                progress=bar.follow(study.name), advice="replace them with --force, or choose another --out",
             )  # fmt: skip
-        except KeyboardInterrupt:
-            bar.stop()
-            if directory is not None:
-                again = " without --force" if force else ""
-                console.note(f"Stopped. What was measured is in {directory}; the same command{again} goes on.")
-            raise typer.Exit(console.INTERRUPTED) from None
+    except KeyboardInterrupt:
+        if directory is not None:
+            again = " without --force" if force else ""
+            console.note(f"Stopped. What was measured is in {directory}; the same command{again} goes on.")
+        raise typer.Exit(console.INTERRUPTED) from None
     if results.manifest is not None and (by := results.manifest.record.whatwhere) != __version__:
         console.note(f"whatwhere {by} made these results, and this is {__version__}. Measure anew with --force.")
+    elif results.kept:
+        console.note(f"{shown(results.directory)} is up to date: measured before; --force measures anew.")
     return results
 
 
@@ -117,12 +136,12 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     from whatwhere.studies.measuring import FIGURES, draw
 
     first = next(iter(results.values()))
-    files: list[Path] = []
+    drawn: dict[str, list[Path]] = {}
     pages: list[Path] = []
     if first.manifest is not None:
         with console.err.status("drawing"):
-            files = [file for one in results.values() for file in draw({one.name: one}, one.directory / FIGURES)]
-            files += draw(results, first.directory / FIGURES, kind="models")
+            drawn = {name: draw({name: one}, one.directory / FIGURES) for name, one in results.items()}
+            drawn[first.name] += draw(results, first.directory / FIGURES, kind="models")
             pages = [write_page(one.directory) for one in results.values()] if study.page is not None else []
     if as_json:
         console.print_json({name: _content(one) for name, one in results.items()})
@@ -130,11 +149,14 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     for one in results.values():
         for block in resolve(study.summary)(one):
             console.out.print(block)
-    if first.manifest is not None:
-        drawn = f"; {len(files)} files of figures in {shown(first.directory / FIGURES)}" if files else ""
-        console.note(f"Tables: {shown(first.directory)}{drawn}")
-        for page in pages:
-            console.note(f"The page: {shown(page)}")
+    if first.manifest is None:
+        console.note("Nothing was kept; --out DIR keeps the tables.")
+    for name, files in drawn.items():
+        where = results[name].directory
+        figures = f"; {len(files)} files of figures in {shown(where / FIGURES)}" if files else ""
+        console.note(f"Tables: {shown(where)}{figures}")
+    for page in pages:
+        console.note(f"The page: {shown(page)}")
 
 
 def _content(results: Results) -> dict[str, Any]:
@@ -168,10 +190,8 @@ def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
     if study.cost is None:
         return True
     costs: dict[str, Cost] = {}
-    for number, source in enumerate((given.get("source"), *(given.get("compare") or ()))):
-        opened = study.subject.open(source, given.get("step"))
-        place = given["out"] if number == 0 and given["out"] is not None else opened.home
-        results = Results(study, settings, opened.name, place / study.name)
+    for opened, directory in _asked(study, settings, given):
+        results = Results(study, settings, opened.name, directory)
         costs[opened.name] = resolve(study.cost)(opened.item, settings, results)
     for cost in costs.values():
         console.note(cost.text)

@@ -17,9 +17,11 @@ from whatwhere.store.documents import plain, read_json
 from whatwhere.store.files import read_bytes
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS
-from whatwhere.studies.result_places import Place, is_reproduction, places_in
+from whatwhere.studies.evidence import command_for
+from whatwhere.studies.result_places import Place, is_reproduction, no_results, places_in
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import resolve
+from whatwhere.studies.subject import ALONE
 from whatwhere.tasks import task_from_dict
 from whatwhere.tasks.task import Task
 from whatwhere.training.run import Run
@@ -28,8 +30,6 @@ STARTS = 3
 """Sequences of each hop class that the sequence explorer can start from."""
 NO_MODEL = ""
 """The key of results that are about no model."""
-_ALONE = "analysis-"
-"""Before the name of a model, in the folder of results on a model that is no run of ours."""
 
 
 def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
@@ -46,10 +46,7 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
     found = {place: list(place.results()) for place in places if place.seed is None}
     studies = {results.study.name: results.study for each in found.values() for results in each}
     if not studies and not any(Run(place.path).exists for place in found):
-        raise WhatwhereError(
-            f"expected a reproduction, a run or the results of a study, got {directory} without results. "
-            f"Make them with: whatwhere reproduce --out {directory}"
-        )
+        raise no_results(directory)
     models: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     for place, results in found.items():
@@ -82,7 +79,7 @@ def _model_name(path: Path, results: Sequence[Results]) -> str:
     tasks = [one.inputs["task"]["name"] for one in results if "task" in one.inputs]
     path = path.resolve()
     folder = path.parent if path.name in STUDIES else path
-    return tasks[0] if tasks else folder.name.removeprefix(_ALONE)
+    return tasks[0] if tasks else folder.name.removeprefix(ALONE)
 
 
 def _content(results: Results) -> dict[str, Any]:
@@ -136,10 +133,10 @@ def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool)
             belongs = asked is not None and study.subject.part == asked
             if study.page is None or not (belongs or study.name in ended) or ended.get(study.name):
                 continue
-            where = f" {place.path}" if place.model else "" if study.subject.argument else f" --out {directory}"
+            home = next((one.directory.parent for one in results if one.study is study), place.path)
             name = ": ".join(filter(None, (place.label, study.name)))
             part = f"{name} (not ended)" if study.name in ended else name
-            missing.append({"part": part, "command": f"whatwhere {study.name}{where}"})
+            missing.append({"part": part, "command": command_for(study, home)})
     if whole:
         files = {"claims": "claims.json", "times": "timing.csv"}
         missing += [

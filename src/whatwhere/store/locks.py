@@ -21,7 +21,7 @@ PATIENCE = 2.0
 
 @contextmanager
 def hold(directory: Path, work: str) -> Iterator[None]:
-    """Holds a directory for one kind of work; it is made if need be.
+    """Holds a directory for one kind of work; it is made if need be, and removed again if it stays empty.
 
     Args:
         directory: what is held.
@@ -33,7 +33,9 @@ def hold(directory: Path, work: str) -> Iterator[None]:
     path = Path(directory) / f".{work}{SUFFIX}"
     holder = path.with_suffix(".holder")
     lock = FileLock(path, timeout=PATIENCE)
+    made: list[Path] = []
     try:
+        made += [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
@@ -50,8 +52,12 @@ def hold(directory: Path, work: str) -> Iterator[None]:
             holder.write_text(json.dumps([os.getpid(), socket.gethostname(), " ".join(sys.argv)]))
         yield
     finally:
-        with suppress(OSError):  # the directory may be gone
+        with suppress(OSError):  # the directory may be gone, or another process may use it
             holder.unlink()
+            if made and [*path.parent.iterdir()] == [path]:
+                path.unlink()
+                for folder in made:
+                    folder.rmdir()
         lock.release()
 
 

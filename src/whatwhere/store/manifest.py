@@ -115,7 +115,15 @@ class Manifest:
             )
         return ""
 
-    def begin(self, kind: str, settings: object, inputs: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    def begin(
+        self,
+        kind: str,
+        settings: object,
+        inputs: Mapping[str, Any],
+        *,
+        overwrite: bool = False,
+        advice: str = "choose another directory",
+    ) -> None:
         """Takes the directory for results of one kind; earlier ones with the same settings and inputs stay.
 
         Args:
@@ -123,6 +131,7 @@ class Manifest:
             settings: a record or mapping; what a user chose.
             inputs: fingerprints of what the results are made from.
             overwrite: remove results made with other settings or inputs.
+            advice: what the caller's user may do about other results.
 
         Raises:
             WhatwhereError: it holds other results, and ``overwrite`` does not allow that.
@@ -132,10 +141,8 @@ class Manifest:
             known = {name: getattr(self.record, name) for name in wanted}
             if known == wanted:
                 return
-            if (
-                self.record.files and not overwrite
-            ):  # one that was refused before its first table leaves nothing to keep
-                raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}.")
+            if self.record.files and not overwrite:  # one that was killed before its first table has nothing to keep
+                raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}; {advice}.")
             self.clear()
         elif older := self._older():
             raise WhatwhereError(f"{self.directory} cannot take results.{older}")
@@ -148,13 +155,15 @@ class Manifest:
         remove_file(self.path)
         self._record = None
 
+    def is_made_with(self, kind: str, settings: object) -> bool:
+        """Whether the directory holds results of this kind and settings, of whatever inputs."""
+        return self.exists and (self.record.kind, self.record.settings) == (kind, plain(settings))
+
     def is_current(self, kind: str, settings: object, inputs: Mapping[str, Any]) -> bool:
         """Whether the directory holds all results of this kind, settings and inputs, each file whole."""
-        if not self.exists:
+        if not self.is_made_with(kind, settings) or self.record.inputs != plain(inputs):
             return False
-        record = self.record
-        known, wanted = (record.kind, record.settings, record.inputs), (kind, plain(settings), plain(inputs))
-        return known == wanted and record.complete and all(map(self._is_whole, record.files))
+        return self.record.complete and all(map(self._is_whole, self.record.files))
 
     def _is_whole(self, name: str) -> bool:
         path = self.directory / name
@@ -208,6 +217,12 @@ class Manifest:
         """Records the time of a sitting that did not end the work."""
         self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
 
+    def withdraw(self) -> None:
+        """Removes the manifest if nothing but locks is beside it: the work was refused before its first file."""
+        beside = [path for path in self.directory.iterdir() if path != self.path and not path.name.startswith(".")]
+        if not beside:
+            self.clear()
+
     def _rewrite(self, record: ManifestRecord) -> None:
         if not self.path.is_file():  # writing would bring half of the directory back
             raise WhatwhereError(f"{self.directory} was removed while it was written to; run the command again.")
@@ -229,13 +244,12 @@ def _sha256(content: bytes) -> str:
 
 
 def _difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The first thing in which two sets of results differ, and what to do about it."""
-    advice = "Replace them with --force, or keep both with another --out"
+    """The first thing in which two sets of results differ."""
     if known["kind"] != wanted["kind"]:
-        return f"expected those of {wanted['kind']!r}, got those of {known['kind']!r}. {advice}"
+        return f"expected those of {wanted['kind']!r}, got those of {known['kind']!r}"
     for part, name in (("inputs", "another {}"), ("settings", "{}")):
         for key in {**known[part], **wanted[part]}:
             before, now = known[part].get(key), wanted[part].get(key)
             if before != now:
-                return f"expected {name.format(key)} {now!r:.60}, got {before!r:.60}. {advice}"
+                return f"expected {name.format(key)} {now!r:.60}, got {before!r:.60}"
     raise AssertionError("no difference")

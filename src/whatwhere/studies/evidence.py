@@ -8,10 +8,13 @@ from pathlib import Path
 from whatwhere.store.documents import Record
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies.results import Results
+from whatwhere.studies.study import Study
 from whatwhere.training.run import Run
 
-MODELS = ("number", "letter", "letter-control")
-"""The folders of a reproduction that hold a run; the control is the letter task on leak-free data."""
+CONTROL, LEAK_FREE = "letter-control", "decoy"
+"""What claims call the letter model of leak-free data, and the generator of these."""
+MODELS = ("number", "letter", CONTROL)
+"""The folders of a reproduction that hold a run."""
 LEARNED = 0.9
 """The accuracy from which a hop class counts as solved."""
 Find = Callable[[str, str | None], Results]
@@ -65,7 +68,9 @@ class Evidence:
         """One result alone."""
 
         def find(study: str, model: str | None) -> Results:
-            own = results.inputs.get("task", {}).get("name") if model is not None else None
+            task = results.inputs.get("task", {}) if model is not None else {}
+            on_control = task.get("name") == "letter" and task.get("generator") == LEAK_FREE
+            own = CONTROL if on_control else task.get("name")
             if study != results.study.name or model != own:
                 about = f"{model} model" if model else "theory"
                 raise NotTested(f"the results of {study} on the {about} are not here.", missing=True)
@@ -80,17 +85,17 @@ class Evidence:
         def find(study: str, model: str | None) -> Results:
             from whatwhere.studies import study_named
 
-            place = directory / study if model is None else directory / model / study
-            if not Manifest(place).exists:
-                command = f"whatwhere {study}" + ("" if model is None else f" {directory / model}")
-                raise NotTested(f"{place} has no results. Make them with: {command}", missing=True)
-            return Results.open(study_named(study), place, model or study)
+            asked, home = study_named(study), directory if model is None else directory / model
+            if not Manifest(home / study).exists:
+                command = command_for(asked, home)
+                raise NotTested(f"{home / study} has no results. Make them with: {command}", missing=True)
+            return Results.open(asked, home / study, model or study)
 
         return cls(find)
 
     def on_control(self) -> Evidence:
         """The same, with the control in the letter model's place."""
-        return Evidence(lambda study, model: self.results(study, "letter-control" if model == "letter" else model))
+        return Evidence(lambda study, model: self.results(study, CONTROL if model == "letter" else model))
 
     def results(self, study: str, model: str | None = None) -> Results:
         """The results of a study.
@@ -114,6 +119,14 @@ class Evidence:
         if not results.has(table):
             raise NotTested(f"the table {table!r} of {study} is not there.", missing=True)
         return results.rows(table, kind)
+
+
+def command_for(study: Study, home: Path) -> str:
+    """The command that makes the results of a study in a folder: that of a run, of a reproduction, or any other."""
+    argument = study.subject.argument
+    if argument and Run(home).exists:
+        return f"whatwhere {study.name} {home}"
+    return f"whatwhere {study.name}{f' {argument.upper()}' if argument else ''} --out {home}"
 
 
 def evidence_of(directory: Path) -> Sequence[Evidence]:

@@ -30,6 +30,7 @@ def measure(
     *,
     existing: Existing = "keep",
     progress: Progress = no_progress,
+    advice: str = "replace them with existing='replace', or choose another out",
 ) -> Results:
     """Measures what the results do not hold yet.
 
@@ -40,8 +41,9 @@ def measure(
         directory: where the tables go; None keeps them in memory.
         existing: what becomes of results that are there. Those of other settings or of another model are refused by
             ``keep``, and removed by ``replace``; results of these settings stay or go on. ``discard`` removes all of
-            them.
+            them. Results that a sweep keeps are replaced when it has grown.
         progress: told how far it is.
+        advice: how the caller's user replaces or keeps other results.
 
     Raises:
         WhatwhereError: the directory holds other results, another process is at work there, or the study refuses.
@@ -56,8 +58,10 @@ def measure(
     with hold(manifest.directory, study.name):
         if existing == "discard" and manifest.exists:
             manifest.clear()
-        manifest.begin(study.name, kept, opened.inputs, overwrite=existing != "keep")
+        grown = opened.grows and manifest.directory.parent == opened.home and manifest.is_made_with(study.name, kept)
+        manifest.begin(study.name, kept, opened.inputs, overwrite=existing != "keep" or grown, advice=advice)
         if manifest.is_current(study.name, kept, opened.inputs):
+            results.kept = True
             return results
         if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
             manifest.clear()
@@ -65,8 +69,10 @@ def measure(
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)
-        except BaseException:
+        except BaseException as error:
             manifest.pause(time.perf_counter() - began)
+            if isinstance(error, WhatwhereError):  # a refusal; what was interrupted goes on
+                manifest.withdraw()
             raise
         seconds = time.perf_counter() - began
         if ended is False:  # its subject still grows: the next call goes on
@@ -118,7 +124,14 @@ def _write_data(figure: Figure, results: Mapping[str, Results], into: Path, suff
 
 
 def study(
-    name: str, source: Any = None, *, out: str | Path | None = None, step: int | None = None, **settings: Any
+    name: str,
+    source: Any = None,
+    *,
+    out: str | Path | None = None,
+    step: int | None = None,
+    existing: str = "keep",
+    progress: bool | None = None,
+    **settings: Any,
 ) -> Results:
     """Asks one question of a model, a run or the theory.
 
@@ -127,6 +140,8 @@ def study(
         source: a loaded model, or what the command takes: a shipped name, a directory, a checkpoint.
         out: keep the results there, and go on with what is there; in memory by default.
         step: which checkpoint of a run; the last by default.
+        existing: what becomes of results in ``out``: ``keep``, ``replace`` or ``discard``, as in :func:`measure`.
+        progress: whether to show how far it is; by default in a terminal and in a notebook.
         settings: what the command offers as options.
 
     Returns:
@@ -136,12 +151,20 @@ def study(
         WhatwhereError: there is no such study, setting or model.
     """
     from whatwhere.studies import study_named
+    from whatwhere.studies.progress_bar import Bar, err
 
+    if existing not in ("keep", "replace", "discard"):
+        raise WhatwhereError(f"expected existing to be keep, replace or discard, got {existing!r:.80}.")
     asked = study_named(name)
     chosen = asked.with_settings(**settings)
     if source is None and asked.source is None and asked.subject.argument is not None:
+        [given] = asked.example.split()[2:3] or ["NAME"]
         raise WhatwhereError(
-            f"study {name!r}: expected a {asked.subject.argument}, got none; give one: study({name!r}, 'letter')."
+            f"study {name!r}: expected a {asked.subject.argument}, got none; give one: study({name!r}, {given!r})."
         )
     opened = asked.subject.open(source, step)
-    return measure(asked, opened, chosen, None if out is None else Path(out) / asked.name)
+    directory = None if out is None else Path(out) / asked.name
+    if not (err.is_terminal if progress is None else progress):
+        return measure(asked, opened, chosen, directory, existing=existing)
+    with Bar() as bar:
+        return measure(asked, opened, chosen, directory, existing=existing, progress=bar.follow(name))

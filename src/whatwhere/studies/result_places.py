@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.evidence import MODELS
@@ -47,6 +48,15 @@ def places_in(directory: Path) -> list[Place]:
         if seed.name.isdecimal():
             found += [Place(seed / model, model, int(seed.name)) for model in MODELS if (seed / model).is_dir()]
     return found
+
+
+def no_results(directory: Path) -> WhatwhereError:
+    """The refusal of a directory that has nothing to show."""
+    command = f"dynamics {directory}" if Run(directory).exists else f"reproduce --out {directory}"
+    return WhatwhereError(
+        f"expected a reproduction, a run or the results of a study, got {directory} without results. "
+        f"Make them with: whatwhere {command}"
+    )
 
 
 def is_reproduction(directory: Path) -> bool:

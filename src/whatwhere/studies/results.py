@@ -42,6 +42,8 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         self._inputs = inputs or {}
         self.manifest = None if directory is None else Manifest(directory)
         self._frames: dict[str, pd.DataFrame] = {}
+        self.kept = False
+        """Whether they were up to date when they were asked for, so that nothing was measured."""
 
     @classmethod
     def open(cls, study: Study, directory: Path, name: str = "") -> Results:
@@ -98,7 +100,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         if table not in self._frames:
             if not self.has(table) or self.manifest is None:
                 raise WhatwhereError(
-                    f"{self.name}: the table {table!r} is not there; measure it with: {self._command()}"
+                    f"{self.name}: the table {table!r} is not there; measure it with: {self._command(table)}"
                 )
             what = f"the table {table!r}"
             content = self.manifest.get(f"{table}.csv", what)
@@ -117,8 +119,10 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
             )
         return self.study.row_type(table)
 
-    def _command(self) -> str:
-        return f"whatwhere {self.study.name} {self.name}".strip()
+    def _command(self, table: str) -> str:
+        subject = f" {self.name}" if self.study.subject.argument else ""
+        setting = self.study.on_request.get(table, "").replace("_", "-")
+        return f"whatwhere {self.study.name}{subject}{f' --{setting}' if setting else ''}"
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -124,6 +124,8 @@ class Study:
     """
     tables: Mapping[str, type | str]
     """A row type for each table, or a reference to one."""
+    on_request: Mapping[str, str] = field(default_factory=dict)
+    """The tables that are made only if a setting asks for them, with the name of that setting."""
     folder: str = ""
     """The package of the study, for references that begin with a dot, and for ``measure``, ``summary``, ``claims`` and
     ``page`` where these are not given."""

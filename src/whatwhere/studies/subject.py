@@ -16,6 +16,8 @@ from whatwhere.errors import WhatwhereError
 
 SWEEP_TABLE = "sweep.csv"
 """In the directory of a sweep: one line per item."""
+ALONE = "analysis-"
+"""Before the name of a model, in the folder of results on a model that is no run of ours."""
 SHIPPED = "shipped"
 """The word for the tables of a sweep that come with a study."""
 
@@ -32,6 +34,13 @@ class Opened:
     """Fingerprints for the manifest: other inputs, other results."""
     home: Path
     """Where results go by default, in a folder named after the study."""
+    grows: bool = False
+    """Whether it is expected to change: earlier results on it are then out of date, and not another's."""
+
+    @property
+    def label(self) -> str:
+        """A short name: that of its folder among those of other models."""
+        return self.home.resolve().name.removeprefix(ALONE)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class Subject(ABC):
     """Its part of a reproduction: asked of every run, asked once, or not at all."""
     steps: bool = False
     """Whether a checkpoint of a run may be chosen by its step."""
+    home: str = "the working directory"
+    """Where results go by default, for people."""
 
     @abstractmethod
     def open(self, source: Any, step: int | None = None) -> Opened:
@@ -145,8 +156,10 @@ class _OfSweep(Subject):
         made_from = sorted(path for where in ("*.csv", f"items/*/{NAME}", f"items/*/*/{NAME}")
                            for path in directory.glob(where))  # fmt: skip
         contents = [read_bytes(path, "a file of the sweep").decode(errors="replace") for path in made_from]
-        home = Path("analysis-shipped") if shipped else directory
-        return Opened(directory, SHIPPED if shipped else str(source), {"sweep": fingerprint(contents)}, home)
+        home = Path(ALONE + SHIPPED) if shipped else directory
+        return Opened(
+            directory, SHIPPED if shipped else str(source), {"sweep": fingerprint(contents)}, home, grows=True
+        )
 
 
 NOTHING = _Nothing(None, "", "once")
@@ -155,15 +168,20 @@ TRAINED = _Trained(
     "A shipped model (number, letter, letter-control), a run directory or a checkpoint file.",
     "run",
     steps=True,
+    home=f"the run itself, or {ALONE}NAME",
 )
-RUN = _OfRun("run", "A run directory, as `whatwhere train` makes it.", "run")
+RUN = _OfRun("run", "A run directory, as `whatwhere train` makes it.", "run", home="the run itself")
 ROTARY = _Rotary(
-    "model", "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file.", "run", steps=True
+    "model", "A shipped model, a run, a checkpoint, a model directory, a hub name or a GGUF file.", "run", steps=True,
+    home=TRAINED.home,
+)  # fmt: skip
+LANGUAGE_MODEL = replace(
+    ROTARY, help="A model directory, a hub name or a GGUF file.", part=None, steps=False, home=f"{ALONE}NAME"
 )
-LANGUAGE_MODEL = replace(ROTARY, help="A model directory, a hub name or a GGUF file.", part=None, steps=False)
 SWEEP = _OfSweep(
-    "sweep", "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package.", None
-)
+    "sweep", "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package.", None,
+    home=f"the sweep itself, or {ALONE}{SHIPPED}",
+)  # fmt: skip
 
 
 def _home(source: Any) -> Path:
@@ -175,4 +193,4 @@ def _home(source: Any) -> Path:
     path = Path(source)
     run = Run(path)  # a model of transformers has a config.json, too, but no manifest
     name = path.stem if path.suffix in (".safetensors", ".gguf") else path.name  # a name such as Qwen2.5-0.5B is whole
-    return path if run.exists and run.manifest.exists else Path(f"analysis-{name}")
+    return path if run.exists and run.manifest.exists else Path(f"{ALONE}{name}")

@@ -73,7 +73,4 @@ def run_study(
     place = Path(local(directory))
     opened = asked.subject.open(None if source is None else local(source))
     chosen = asked.with_settings(**settings)
-    before = place / "manifest.json"
-    stamp = before.read_bytes() if before.is_file() else None
-    measure(asked, opened, chosen, place, existing="replace", progress=progress)
-    return KEPT if before.read_bytes() == stamp else None
+    return KEPT if measure(asked, opened, chosen, place, existing="replace", progress=progress).kept else None

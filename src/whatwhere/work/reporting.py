@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES
@@ -19,7 +18,7 @@ from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import evidence_of
 from whatwhere.studies.judging import judge, write_claims
 from whatwhere.studies.measuring import FIGURES, draw
-from whatwhere.studies.result_places import is_reproduction, places_in
+from whatwhere.studies.result_places import is_reproduction, no_results, places_in
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.studies.watched import WATCHED
@@ -90,10 +89,7 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
         watched = Results.open(WATCHED, directory, WATCHED.name)
         return Report(draw({watched.name: watched}, directory / FIGURES))
     if not any(True for place in places_in(directory) for _ in place.results()):
-        raise WhatwhereError(
-            f"expected a reproduction, a run or the results of a study, got {directory} without results. "
-            f"Make them with: whatwhere reproduce --out {directory}"
-        )
+        raise no_results(directory)
     figures = [*draw_places(directory, progress=progress), *draw_together(directory)]
     judged: list[Judged] = []
     if is_reproduction(directory):

@@ -15,7 +15,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.studies.atlas.factors import DATA, changes_of, without
 from whatwhere.studies.atlas.tables import Item, ItemVerdict
 from whatwhere.studies.claim import Claim
-from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.evidence import CONTROL, LEAK_FREE, Evidence, NotTested
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress, no_progress
 
@@ -23,8 +23,6 @@ Studies = Mapping[str, Results]
 """The results of an item, by study."""
 LETTER, NUMBER = "letter", "number"
 _OTHER = {LETTER: NUMBER, NUMBER: LETTER}
-_CONTROL, _LEAK_FREE = "letter-control", "decoy"
-"""What claims call the letter model of leak-free data, and the generator of these."""
 
 
 def judge_items(
@@ -51,7 +49,7 @@ def judge_items(
         for claim in claims:
             evidence.asked.clear()
             judged.append((item, partner, _judge(item, claim, evidence)))
-            about[claim.id] |= {LETTER if model == _CONTROL else model for model in evidence.asked if model is not None}
+            about[claim.id] |= {LETTER if model == CONTROL else model for model in evidence.asked if model is not None}
     return [
         replace(verdict, partner=partner.item if partner and len(about[verdict.claim]) > 1 else None)
         for item, partner, verdict in judged
@@ -66,8 +64,8 @@ def _tells_pairs(item: Item) -> bool:
 def _evidence(item: Item, partner: Item | None, results: Mapping[str, Studies]) -> Evidence:
     """What there is to judge an item from: its own results, and its partner's as those of the other task."""
     own: dict[str | None, Item | None] = {item.task: item, _OTHER[item.task]: partner}
-    if item.data == _LEAK_FREE:
-        own[_CONTROL] = item
+    if item.data == LEAK_FREE:
+        own[CONTROL] = item
 
     def find(study: str, model: str | None) -> Results:
         asked = own.get(model)

@@ -68,6 +68,7 @@ CHAT_MODEL = _ChatModel(
     "PROVIDER/NAME as inspect-ai names it (openai/gpt-5.4, hf/PATH), reference/counter, whatwhere/letter; paper for "
     "the paper's own numbers; or a directory with inspect-ai logs.",
     "once",
+    home="chat-PROVIDER-NAME, or the directory with the logs; for paper, the working directory",
 )
 
 

@@ -28,5 +28,5 @@ GROWTH = Study(
     page_tables=("scores", "detectors", "losses", "onsets"),
     outcomes=".summary:outcomes",
     smoke={"tokens": 8192, "width": 16, "layers": 2, "heads": 2, "window": 32, "batch": 8, "evaluations": 3},
-    example="whatwhere growth --tokens 1000000 --out growth",
+    example="whatwhere growth --tokens 1000000",
 )

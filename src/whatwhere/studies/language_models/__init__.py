@@ -22,6 +22,7 @@ HEADS = Study(
         "tokens": ".tables:Token",
         "attention": ".tables:Look",
     },
+    on_request={"windows": "windows", "temperatures": "taus"},
     figures=(
         Figure("head-map", ".figures:draw_map", ("heads",)),
         Figure("head-spectrum", ".figures:draw_spectrum", ("spectrum",)),

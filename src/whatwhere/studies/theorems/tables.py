@@ -16,9 +16,10 @@ LEAST_INPUTS, MOST_INPUTS = 20, 1_000_000
 class TheoremsSettings:
     """What is asked: the whole paper, or the reach of both heads at one angle."""
 
-    theta: Annotated[float | None, "Ask about one RoPE angle (radians per token) instead of checking the theorems."] = (
-        None
-    )
+    theta: Annotated[
+        float | None,
+        "Ask about one RoPE angle (radians per token) instead of checking the theorems; kept only with --out.",
+    ] = None
     length: Annotated[int, "Tokens of an input, for the table of reach."] = LENGTH
     letters: Annotated[int, "Letters of the alphabet, for the table of reach and the margin map."] = LETTERS
     integers: Annotated[int | None, "The largest integer, for the table of reach; any by default."] = None

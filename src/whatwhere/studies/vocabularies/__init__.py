@@ -13,7 +13,7 @@ VOCABULARIES = Study(
     question="Sequence length, hop length or vocabulary size: which costs training steps, pure heads and reach?",
     paper="Section 4 names larger and compositional vocabularies, which separate the three",
     panel="The whole paper, and many runs",
-    subject=replace(SWEEP, help="A directory that `whatwhere sweep vocabularies` made."),
+    subject=replace(SWEEP, help="A directory that `whatwhere sweep vocabularies` made.", home="the sweep itself"),
     sweep=Path(__file__).with_name("vocabularies.toml"),
     folder=__name__,
     settings=".tables:VocabulariesSettings",
