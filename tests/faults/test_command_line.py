@@ -110,7 +110,7 @@ _TRAIN = ("train", "number", "--preset", "smoke", "--out")
 _HUGE, _DIGITS = "99999999999999999999", "9" * 5000
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*_TRAIN, "new", "--seed", "-1"), "expected a seed of 0 or more, got -1"),
-    ((*_TRAIN, "new", "--seed", _HUGE), "seed must be at most"),
+    ((*_TRAIN, "new", "--seed", _HUGE), "expected seed of at most"),
     ((*_TRAIN, "new", "--seed", _DIGITS), "Invalid value for '--seed'"),
     ((*_TRAIN, "new", "--lr", "nan"), "expected a learning rate above 0, got nan"),
     ((*_TRAIN, "new", "--rope-base", "-1"), "expected a rope_base above 0"),

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.display import CELLS
+from whatwhere.heads.display import CELLS, POSITIONAL
 from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.scores import score
 from whatwhere.tasks import NumberTask
@@ -63,6 +63,12 @@ def test_the_notebook_shows_every_head_in_one_picture_without_scripts(many: Head
     cells = [element for element in picture.iter() if element.tag.endswith("rect")]
     assert len(cells) == 40
     assert "layer 5 head 19: positional" in html
+
+
+def test_a_positional_head_is_red_in_the_notebook() -> None:
+    html = score(index_head(1.0, 18.1).trace(NumberTask().sample(8, seed=0).tokens))._repr_html_()
+    assert f"rgb{tuple(bytes.fromhex(POSITIONAL[1:]))}" in html
+    assert "red positional, green symbolic" in html
 
 
 @pytest.mark.slow

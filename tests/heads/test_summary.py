@@ -31,7 +31,6 @@ def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None
         assert row.symbolic.low < row.symbolic.value < row.symbolic.high
         assert row.symbolic.n == 40
         assert row.entropy_share == pytest.approx(row.entropy / math.log(17))
-        assert row.self_attending == (row.own > 0.5)
         assert row.undefined == 0
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.display import POSITIONAL, SYMBOLIC
 from whatwhere.page import build, write_page
 from whatwhere.page.contents import collect
 from whatwhere.page.writing import read
@@ -23,6 +24,12 @@ def embedded(page: Path) -> dict:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert found
     return json.loads(found[1])
+
+
+def test_the_page_has_the_colours_of_the_figures() -> None:
+    style = read("assets/common/common.css")
+    assert f"--positional: light-dark({POSITIONAL}, " in style
+    assert f"--symbolic: light-dark({SYMBOLIC}, " in style
 
 
 def test_tables_travel_with_every_digit_and_undefined_as_null(tmp_path: Path) -> None:

@@ -33,9 +33,11 @@ class TaskOptions:
     context: Annotated[int | None, "Pointers of the pre-target window, without the query (8)."] = None
     max_hops: Annotated[int | None, "The highest hop class (4)."] = None
     parts: Annotated[int | None, "Tokens that spell a pointer (1); number: digits, letter: 2 or 4."] = None
-    integers: Annotated[int | None, "Integers (number task 16, letter task 8); the digits, where they spell."] = None
+    integers: Annotated[int | None, "Integers (number task 16, letter task 8); with --parts above 1, the digits."] = (
+        None
+    )
     symbols: Annotated[int | None, "Number task: the alphabet (120)."] = None
-    distractors: Annotated[str | None, "Number task: in-range (default) or any, off the path."] = None
+    distractors: Annotated[str | None, "Number task: integers off the path, in-range (default) or any."] = None
     letters: Annotated[int | None, "Letter task: the alphabet (8)."] = None
     generator: Annotated[str | None, "Letter task: paper (default, the authors' data), decoy, strict or simple."] = None
 

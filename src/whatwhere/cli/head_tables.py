@@ -36,7 +36,9 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     first: Annotated[Path, typer.Argument(help=_SCORES, parser=place)],
-    second: Annotated[Path, typer.Argument(help="The same of another text, temperature or model.", parser=place)],
+    second: Annotated[
+        Path, typer.Argument(help="A second table: of another text, temperature or model.", parser=place)
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Where the table and the figure go.", show_default="comparison", parser=place)
     ] = None,

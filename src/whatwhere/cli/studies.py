@@ -175,7 +175,7 @@ def spending_parameters(study: Study) -> list[inspect.Parameter]:
     if study.cost is None:
         return []
     dry_run = typer.Option("--dry-run", help="Only tell what it will take.")
-    yes = typer.Option("--yes", "-y", help="Do not ask before it costs money.")
+    yes = typer.Option("--yes", "-y", help="Do not ask for confirmation before calls that may cost money.")
     return [keyword("dry_run", Annotated[bool, dry_run], False), keyword("yes", Annotated[bool, yes], False)]
 
 

@@ -87,7 +87,7 @@ def _executor(count: int, ray: str | None) -> Executor:
 
 
 def _run(work: Sweep, executor: Executor, retries: int) -> None:
-    """Does the work in view."""
+    """Does the work and shows its progress."""
     from whatwhere.store.locks import hold
 
     with hold(work.directory, "sweep"), console.Bar() as bar:

@@ -8,11 +8,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.purity import GAMMAS, KINDS, check_gamma, label_of
-from whatwhere.heads.summary import estimates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +22,11 @@ ROWS = 16
 """Heads that are printed at most."""
 CELLS = 2048
 """Heads that are drawn in a notebook at most; beyond, the map has the text's rows."""
-POSITIONAL, SYMBOLIC, FLAT = (213, 94, 0), (0, 114, 178), (225, 225, 225)
-"""Colours (red, green, blue) of pure and of flat heads; also told apart with colour-blind eyes."""
+POSITIONAL, SYMBOLIC, FLAT = "#d55e00", "#009e73", "#d9d9d9"
+"""Red, green and pale grey: the colours of pure and of flat heads in all figures and on the page.
+
+The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers and in greyscale."""
+LEGEND = "red positional, green symbolic, grey flat"
 
 
 def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> pd.DataFrame:
@@ -47,6 +48,8 @@ def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> p
 
 
 def _rows(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> list[dict[str, Any]]:
+    from whatwhere.heads.summary import estimates
+
     gamma = GAMMAS[0] if gamma is None else gamma
     check_gamma(gamma)
     facts = {name: getattr(scores, name).tolist() for name in ("entropy", "entropy_share", "own", "undefined")}
@@ -95,7 +98,7 @@ def html_of(scores: HeadScores) -> str:
     line = {layer: index for index, layer in enumerate(scores.layers)}
     drawn = [
         f'<rect x="{40 + row["head"] * cell}" y="{18 + line[row["layer"]] * cell}" width="{cell - 1}" '
-        f'height="{cell - 1}" fill="rgb{_colour(row["positional_centred"], row["symbolic_centred"])}">'
+        f'height="{cell - 1}" fill="rgb{colour_of(row["positional_centred"], row["symbolic_centred"])}">'
         f"<title>layer {row['layer']} head {row['head']}: positional {row['positional']:.2f}, "
         f"symbolic {row['symbolic']:.2f}, {row['label']}</title></rect>"
         for row in rows
@@ -104,7 +107,7 @@ def html_of(scores: HeadScores) -> str:
         f'<text x="34" y="{18 + index * cell + cell * 0.7:.0f}" text-anchor="end" font-size="11">{layer}</text>'
         for layer, index in line.items()
     ]
-    drawn.append('<text x="40" y="12" font-size="11">layer by head: orange positional, blue symbolic, grey flat</text>')
+    drawn.append(f'<text x="40" y="12" font-size="11">layer by head: {LEGEND}</text>')
     size = f'width="{max(360, 50 + heads * cell)}" height="{24 + layers * cell}"'
     return f'{heading}<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
@@ -114,19 +117,23 @@ def plot_map(scores: HeadScores, ax: Axes | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     ax = plt.subplots()[1] if ax is None else ax
-    both = torch.stack([scores.centred_positional, scores.centred_symbolic], -1).tolist()  # [layer][head]
-    picture = np.array([[_colour(*head) for head in layer] for layer in both], np.uint8)
+    both = scores.centred_positional.tolist(), scores.centred_symbolic.tolist()  # [layer][head] each
+    picture = np.array([list(map(colour_of, *layer)) for layer in zip(*both, strict=True)], np.uint8)
     ax.imshow(picture, aspect="auto", interpolation="nearest")
-    ax.set(xlabel="head", ylabel="layer", title="orange positional, blue symbolic, grey flat")
+    ax.set(xlabel="head", ylabel="layer", title=LEGEND)
     ax.set_yticks(range(len(scores.layers)), [str(layer) for layer in scores.layers])
     return ax
 
 
-def _colour(positional: float, symbolic: float) -> tuple[int, int, int]:
-    """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
+def colour_of(positional: float, symbolic: float) -> tuple[int, int, int]:
+    """Red, green and blue of a head: a mixture by the centred scores, which with the flat rest sum to 1.
+
+    White where they are undefined.
+    """
     if np.isnan(positional):
         return 255, 255, 255
-    mixed = np.dot((positional, symbolic, 1 - positional - symbolic), (POSITIONAL, SYMBOLIC, FLAT))
+    colours = [list(bytes.fromhex(colour[1:])) for colour in (POSITIONAL, SYMBOLIC, FLAT)]
+    mixed = np.dot((positional, symbolic, 1 - positional - symbolic), colours)
     red, green, blue = np.clip(mixed.round(), 0, 255).astype(int).tolist()
     return red, green, blue
 

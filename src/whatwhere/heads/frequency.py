@@ -1,6 +1,6 @@
 """Frequency use: how much of a head's logits comes from each rotary plane (Section 3.5, Figure "angles", Table 1).
 
-A logit is a sum over planes, and exactly so: ``logit_j = sum_k logit_(j,k)``, with ``logit_(j,k)`` the product of key j
+A logit is exactly a sum over planes: ``logit_j = sum_k logit_(j,k)``, with ``logit_(j,k)`` the product of key j
 and the turned query within plane k. The paper speaks of a weighted average frequency without saying what weighs it
 (erratum E14), so there are three measures of a plane's weight c_k, each per input and query:
 

@@ -1,4 +1,4 @@
-"""Scores of a model on inputs, and what it is that is swapped: keys or tokens.
+"""Scores of a model on inputs, and what is swapped: keys or tokens.
 
 ``level="keys"``: two key vectors of the layer itself are swapped, and nothing else. This is the paper's definition,
 over tuples of hidden vectors, and costs no further forward pass.

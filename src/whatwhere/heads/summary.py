@@ -17,9 +17,6 @@ from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.trace.layer import Tokens
 from whatwhere.trace.traceable import traceable
 
-SELF_ATTENDING = 0.5
-"""A head that pays its own position more than this attends to itself."""
-
 
 @dataclass(frozen=True)
 class HeadSummary:
@@ -29,8 +26,6 @@ class HeadSummary:
     head: int
     label: str
     """``positional``, ``symbolic``, ``uniform`` or ``mixed``; see :func:`whatwhere.heads.purity.label_of`."""
-    self_attending: bool
-    """Then the scores speak of keys that it hardly looks at; the renormalised ones weigh these among themselves."""
     positional: Estimate
     symbolic: Estimate
     entropy: float
@@ -62,7 +57,6 @@ def summary_rows(
             layer=layer,
             head=head,
             label=label_of(positional[index][head].value, symbolic[index][head].value, gamma),
-            self_attending=bool(scores.own[index, head] > SELF_ATTENDING),
             positional=positional[index][head],
             symbolic=symbolic[index][head],
             entropy=float(scores.entropy[index, head]),

@@ -57,7 +57,7 @@ def band(taus: tuple[float, ...] = TAUS) -> list[Weighting]:
 def reading_mask(
     reading: Reading | str, seq: int, inputs: int, paths: Int[np.ndarray, "n visited"] | None = None
 ) -> Bool[np.ndarray, "n seq"]:
-    """Which positions of each input are read as queries. The authors' script knows three readings.
+    """Which positions of each input are read as queries. The authors' script has three readings.
 
     ``last`` is the last token. ``path`` is every pointer on the hop path: the last token and each visited position but
     the one that holds the answer. ``all`` is every position from the third token on.

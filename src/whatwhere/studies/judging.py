@@ -60,7 +60,7 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         verdict, depends = "ill-posed", []
         told.insert(0, claim.ill_posed)
     elif depends:
-        sure = "" if verdict == "depends" else f"; as the paper has it, it {verdict}"
+        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
         told.append(f"It depends on {listed(depends)}{sure}.")
         verdict = "depends"
     elif verdict == "open":

@@ -1,4 +1,4 @@
-"""Numbers over seeds: a mean with Student's interval, and how it is told.
+"""Numbers over seeds: a mean with Student's interval, and how it is reported.
 
 The unit is a training. Two rules keep few seeds from looking sure. Fewer than three give no verdict. Where all seeds
 agree exactly, as counts of heads may, they show no spread: Student's interval would have no width, so there is none.

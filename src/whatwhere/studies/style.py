@@ -1,7 +1,4 @@
-"""One look for every figure: positional red and symbolic green as in the paper, and line and mark say it again.
-
-The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers and in greyscale.
-"""
+"""One look for every figure: positional red and symbolic green as in the paper, and line and mark say it again."""
 
 from __future__ import annotations
 
@@ -18,14 +15,13 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from whatwhere.heads import display
 from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import whole_file
 
-POSITIONAL = "#d55e00"
-SYMBOLIC = "#009e73"
+POSITIONAL, SYMBOLIC, PALE = display.POSITIONAL, display.SYMBOLIC, display.FLAT
 ENTROPY = "#6f4fa0"
 NEUTRAL = "#555555"
-PALE = "#d9d9d9"
 HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
 """One to four hops, dark to light; longer chains go on from the first."""
 TASK = {"number": POSITIONAL, "letter": SYMBOLIC, "both": ENTROPY}

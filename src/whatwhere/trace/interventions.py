@@ -99,7 +99,7 @@ class Patch(_OneHead):
 
 @dataclass(frozen=True)
 class ClosePlanes(Intervention):
-    """Lets rotary planes add nothing to the logits (Section 3.5 asks which frequencies a task lives on).
+    """Lets rotary planes add nothing to the logits (Section 3.5 asks which frequencies a task uses).
 
     Args:
         planes: frequency IDs, from 1; 1 is the fastest.

@@ -1,7 +1,7 @@
 """Our GPT-J as a traceable model.
 
-Layers in which nothing changes keep the compiled path. So do runs in which only the rotation and the scale of whole
-layers change: these stand in the tables of cosines and sines that the compiled path is given.
+Layers in which nothing changes keep the compiled path. It also serves where only the rotation and the scale of whole
+layers change: the tables of cosines and sines that it is given hold both.
 """
 
 from __future__ import annotations

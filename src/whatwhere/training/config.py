@@ -81,26 +81,27 @@ class TrainingConfig:
     penalty: float = 0.0
     """Weight of the centred positional score in the loss (:mod:`whatwhere.training.penalty`)."""
     penalty_layers: tuple[int, ...] = ()
-    """The layers whose score it is, from 0; none named: all."""
+    """The layers that the penalty scores, from 0; empty for all."""
     offsets: int = 0
     """How many positions each step leaves out at random between tokens; 0 leaves tokens at 0, 1, 2, .."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "spacing", "validation", "threads", "dataset_size"):
             if getattr(self, name) < 1:
-                raise WhatwhereError(f"{name} must be 1 or more, not {getattr(self, name)}.")
+                raise WhatwhereError(f"expected {name} of 1 or more, got {getattr(self, name)}.")
         for name, most in (("threads", 1024), ("seed", LARGEST_SEED)):
             if getattr(self, name) > most:
-                raise WhatwhereError(f"{name} must be at most {most:,}, not {getattr(self, name):,}.")
+                raise WhatwhereError(f"expected {name} of at most {most:,}, got {getattr(self, name):,}.")
         if self.seed < 0:
             raise WhatwhereError(f"expected a seed of 0 or more, got {self.seed}.")
         if self.model.vocab_size != self.task.vocab_size:
             raise WhatwhereError(
-                f"the {self.task.name} task has {self.task.vocab_size} tokens, and the model {self.model.vocab_size}."
+                f"expected a model with the {self.task.vocab_size} tokens of the {self.task.name} task, got one with "
+                f"{self.model.vocab_size}."
             )
         if not self.clip > 0 or not self.weight_decay >= 0:
             raise WhatwhereError(
-                f"clip must be above 0 and weight_decay not below, and they are {self.clip} and {self.weight_decay}."
+                f"expected clip above 0 and weight_decay of 0 or more, got {self.clip} and {self.weight_decay}."
             )
         self._check_penalty()
         if not 0 <= self.offsets <= LONGEST:

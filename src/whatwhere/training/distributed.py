@@ -6,7 +6,7 @@ are those of one process up to the order of floating-point sums, the state is on
 process and go on with two, or the other way round.
 
 Only the first process reads and writes the run, measures, and decides; the others ask it (:meth:`Processes.share`) and
-need not see its disk. Whoever meets an error leaves the group, and that ends all.
+need not see its disk. A process that meets an error leaves the group, and that ends all.
 """
 
 from __future__ import annotations

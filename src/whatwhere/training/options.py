@@ -25,27 +25,27 @@ class Options:
     """What decides a run, as people say it; None leaves what the preset has."""
 
     task: Annotated[str, "number, letter or both."]
-    preset: Annotated[str, "paper (the authors' recipe), short (its picture in minutes), smoke (seconds)."] = "short"
-    seed: Annotated[int, "Of data, weights, order and dropout."] = 0
+    preset: Annotated[str, "paper (the authors' recipe), short (minutes), smoke (seconds)."] = "short"
+    seed: Annotated[int, "Seed of data, weights, order and dropout."] = 0
     generator: Annotated[str | None, "Letter data: paper (the authors'), decoy (leak-free), strict."] = None
     distractors: Annotated[str | None, "Number data, integers off the path: in-range or any."] = None
     lr: Annotated[float | None, "Peak learning rate."] = None
     warmup: Annotated[int | None, "Steps over which the rate rises."] = None
-    steps: Annotated[int | None, "Length of the training."] = None
+    steps: Annotated[int | None, "Steps of the training."] = None
     batch: Annotated[int | None, "Sequences per step."] = None
-    weight_decay: Annotated[float | None, "Of the matrices."] = None
-    dropout: Annotated[float | None, "On embeddings and block outputs."] = None
-    attention_dropout: Annotated[float | None, "On attention weights."] = None
+    weight_decay: Annotated[float | None, "Weight decay of the matrices."] = None
+    dropout: Annotated[float | None, "Dropout on embeddings and block outputs."] = None
+    attention_dropout: Annotated[float | None, "Dropout on attention weights."] = None
     heads: Annotated[int | None, "Attention heads per layer."] = None
     layers: Annotated[int | None, "Layers."] = None
-    d_model: Annotated[int | None, "Width."] = None
+    d_model: Annotated[int | None, "Width of the model."] = None
     d_mlp: Annotated[int | None, "Width of the MLP."] = None
     activation: Annotated[str | None, "gelu (exact) or gelu_tanh."] = None
     rope_base: Annotated[float | None, "Base of the rotary frequencies; 0 switches rotation off."] = None
     nope_from: Annotated[int | None, "The first layer without rotation, and all after it."] = None
     close: Annotated[str | None, "Rotary planes that no head may use, by ID from 1, such as 1-8,20."] = None
     penalty: Annotated[float | None, "Weight of the positional score in the loss."] = None
-    penalty_layers: Annotated[str | None, "Layers whose score it is, such as 0-3; all by default."] = None
+    penalty_layers: Annotated[str | None, "Layers that the penalty scores, such as 0-3; all by default."] = None
     offsets: Annotated[int | None, "Positions that each step leaves out at random between tokens."] = None
     spacing: Annotated[int | None, "Steps between two checkpoints."] = None
     device: Annotated[str, "cpu, cuda, mps, or auto for the fastest there is."] = "auto"

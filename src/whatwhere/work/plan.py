@@ -31,10 +31,10 @@ MOST_SEEDS = 1000
 class Plan:
     """What is reproduced."""
 
-    preset: Annotated[str, "Of the trainings: short (minutes), paper (the authors' recipe), smoke (a try-out)."] = (
-        "short"
-    )
-    seed: Annotated[int, "Of the first training of each task."] = 0
+    preset: Annotated[
+        str, "Preset of the trainings: short (minutes), paper (the authors' recipe), smoke (a try-out)."
+    ] = "short"
+    seed: Annotated[int, "Seed of the first training of each task."] = 0
     seeds: Annotated[int, "Trainings of each task; every claim then has its spread over them."] = 1
     control: Annotated[bool | None, "Train the letter task on leak-free data, too (default: with preset paper)."] = None
     from_zoo: Annotated[bool, "Take the shipped models with their histories and results; train nothing."] = False

@@ -59,7 +59,7 @@ def test_many_heads_are_summed_up_in_80_columns(half_turning: RotaryModel, text:
     first, second = summary.splitlines()[:2]
     assert f"{first} {second}".startswith("8 heads of half (SmolLM3ForCausalLM) on text.txt: 3 windows of 20 tokens")
     shown = " ".join(summary.split())
-    assert "3 queries each, tau 0.01 Nothing was put before the text. labels: " in shown
+    assert "3 queries each, tau 0.01 No token was put before the text. labels: " in shown
     assert "bootstrap over windows" in shown
     assert "without rotation (no ID) are symbolic by construction" in shown
     assert "Rebuilt attention agrees with the model's own output within" in shown

@@ -108,7 +108,7 @@ def test_the_separation_rests_on_the_choice_of_layer() -> None:
     assert (one.verdict, one.value, one.inputs) == ("fails", 1, 2)
     assert (
         one.why
-        == "No margin is left in 1 of 2 layers. Figure 5A shows ID 42; the most margin has ID 42 (layer 2), 0.1."
+        == "No margin is left in 1 of 2 layers. Figure 5A shows ID 42; ID 42 (layer 2) has the largest margin, 0.1."
     )
     assert judged(layers=TABLES["layers"][1:])[claim].verdict == "holds"
     assert judged(layers=[])[claim].why == "the table of layers does not hold length 100."

@@ -17,7 +17,7 @@ def test_checks_and_tables_are_told(whole: Results) -> None:
     assert "pass  small_index_inputs with [brackets] (100 cases)" in text
     assert "Least inverse temperature by length" in text
     assert "Smallest discrepancy by length" in text
-    assert "frequency IDs 1-6, 8-22 to T_Index, and by IDs 27-64" in text
+    assert "frequency IDs 1-6, 8-22 leave T_Index a margin above 0.001, and IDs 27-64" in text
     assert "…" not in whole.printed(80)
 
 

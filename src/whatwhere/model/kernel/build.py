@@ -127,7 +127,7 @@ def _is_as_compiled(path: Path) -> bool:
 
 
 def _check_place(directory: Path) -> None:
-    """Closes the place of the libraries to others: who could put one there could run code here.
+    """Closes the place of the libraries to others: anyone who could put one there could run code here.
 
     Raises:
         WhatwhereError: it depends on the working directory, or belongs to somebody else.

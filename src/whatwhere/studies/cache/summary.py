@@ -30,8 +30,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         remark(
             "cache: keys kept at the end of a window. above: loss above the full cache in nats per token, with "
             "95 % intervals over windows. positional: the most positional beyond the first token are streamed first; "
-            "far: those that look far away least; both: by the product; induction: the lowest mass; paper: the paper's "
-            "positional score."
+            "far: those that look least at far keys; both: by the product; induction: the lowest mass; paper: the "
+            "paper's positional score."
         ),
     ]
     if about.passkey.n:

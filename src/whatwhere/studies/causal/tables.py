@@ -32,7 +32,7 @@ class CausalSettings:
     far: Annotated[int, "Tokens of text between a name and the question for it."] = 64
     sizes: Annotated[tuple[int, ...], "Window sizes of the paper's one-hop tasks; may be empty."] = (4,)
     recent: Annotated[int, "Keys that a query still sees when far keys are masked, besides the first."] = 8
-    beyond: Annotated[bool, "Label heads beyond the first token, instead of by the paper's scores."] = False
+    beyond: Annotated[bool, "Label heads by their scores beyond the first token, not by the paper's scores."] = False
     tau: Annotated[float, "Temperature of the weights of swaps."] = 1e-4
     gamma: Annotated[float, "Tolerance of the labels."] = 0.1
     seed: Annotated[int, "Seed of random tokens, draws and intervals."] = 0

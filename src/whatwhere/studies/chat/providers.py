@@ -1,4 +1,4 @@
-"""What is known of a model before it is asked: who serves it, whether calls cost money, how reasoning goes off."""
+"""What is known of a model before it is asked: who serves it, whether calls cost money, how to switch reasoning off."""
 
 from __future__ import annotations
 

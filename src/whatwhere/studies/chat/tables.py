@@ -1,6 +1,6 @@
 """Settings and tables of the study.
 
-Accuracy is strict (the reply is just the answer, as in the paper); the lenient reading stands beside it.
+Accuracy is strict (the reply is just the answer, as in the paper); the lenient reading has a column of its own.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class ChatSettings:
     model_args: Annotated[
         str, "KEY=VALUE words for the provider, or a JSON object; $NAME is an environment variable."
     ] = ""
-    reasoning: Annotated[str | None, "Effort to ask for; none where it can be switched off, 'default' leaves it."] = (
-        None
-    )
-    temperature: Annotated[float, "Of sampling; 0 is greedy."] = 0.0
-    max_tokens: Annotated[int, "Room for a reply; what is cut off is no answer."] = MAX_TOKENS
+    reasoning: Annotated[
+        str | None, "Reasoning effort; by default none where it can be switched off. 'default' is the model's own."
+    ] = None
+    temperature: Annotated[float, "Temperature of sampling; 0 is greedy."] = 0.0
+    max_tokens: Annotated[int, "Tokens of a reply at most; a reply that is cut off is no answer."] = MAX_TOKENS
     screen: Annotated[bool, "Ask first what the paper's screening needs, and stop if the model fails."] = False
-    connections: Annotated[int | None, "Requests at a time; inspect-ai finds it out by default."] = None
-    max_retries: Annotated[int, "Of one request that fails in a way that may pass."] = 12
+    connections: Annotated[int | None, "Requests at a time; by default inspect-ai adapts it."] = None
+    max_retries: Annotated[int, "Retries of a request whose failure may pass."] = 12
     timeout: Annotated[int, "Seconds for one attempt."] = 120
     input_price: Annotated[float | None, "Dollars per million input tokens, for the estimate."] = None
     output_price: Annotated[float | None, "Dollars per million output tokens, for the estimate."] = None

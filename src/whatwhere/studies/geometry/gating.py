@@ -1,4 +1,4 @@
-"""Which frequencies a task lives on: accuracy when planes are closed (an intervention on Section 3.5's correlation)."""
+"""Which frequencies a task uses: accuracy when planes are closed (an intervention on Section 3.5's correlation)."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def measure(_: None, settings: GrowthSettings, results: Results, progress: Progr
 
 
 def evaluated_steps(steps: int, evaluations: int) -> set[int]:
-    """At which steps the heads are scored: the first, the last, and between them the more often the earlier."""
+    """At which steps the heads are scored: the first, the last, and between them more early than late."""
     return {0, *np.geomspace(1, steps, evaluations - 1).round().astype(int).tolist()}
 
 

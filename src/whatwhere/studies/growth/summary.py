@@ -30,7 +30,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         f"{losses[0].held_out:.2f} to {last.held_out:.2f} nats; repetition helps by {last.copying:.2f} nats."
     )
     note = (
-        f"Each from the evaluation on from which it holds to the end. Pure: gamma 0.1, tau 1e-4, on held-out text. One "
+        f"Steps: from which it holds to the end. Pure: gamma 0.1, tau 1e-4, on held-out text. One "
         f"place back, induction: attention of {ATTENDS} or more on that token. Copies: by {COPIES} nats or more."
     )
     return [head, _heads(results), _events(results.rows("onsets", Onset)), remark(note)]

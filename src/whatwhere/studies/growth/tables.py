@@ -37,8 +37,8 @@ class GrowthSettings(TextSettings):
     window: Annotated[int, "Tokens of an input."] = 128
     batch: Annotated[int, "Inputs per step."] = 32
     rate: Annotated[float, "Peak learning rate; it rises over a twentieth of the steps, then falls to a tenth."] = 3e-3
-    evaluations: Annotated[int, "How often the heads are scored, the more often the earlier."] = 36
-    seed: Annotated[int, "Of the weights, the batches and the random tokens."] = 0
+    evaluations: Annotated[int, "How often the heads are scored; most evaluations are early."] = 36
+    seed: Annotated[int, "Seed of the weights, the batches and the random tokens."] = 0
 
     def __post_init__(self) -> None:
         for name, (least, most) in _RANGES.items():

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from whatwhere.heads.display import LEGEND, colour_of
 from whatwhere.studies.language_models.tables import HeadRow, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
@@ -21,7 +21,7 @@ NAMED = 24
 
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
-    """Every head as a cell: orange as far as it is positional, green as far as it is symbolic, pale where it is flat.
+    """Every head as a cell: red as far as it is positional, green as far as it is symbolic, grey where it is flat.
 
     The right panel has the same heads as points. Both scores sum to 1 or more, so no head lies below the diagonal.
     """
@@ -33,16 +33,16 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
     figure, (cells, points) = pyplot.subplots(
         1, 2, figsize=(wide + tall + 0.4, tall), width_ratios=(wide, tall), layout="constrained"
     )
-    figure.suptitle(f"{Path(one.name).name}: orange positional, green symbolic, pale flat", fontsize=10)
+    figure.suptitle(f"{Path(one.name).name}: {LEGEND}", fontsize=10)
     _draw_cells(cells, rows, layers, heads)
     _draw_points(points, rows)
     return figure
 
 
 def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], heads: int) -> None:
-    picture = np.ones((len(layers), heads, 3))
+    picture = np.full((len(layers), heads, 3), 255, np.uint8)
     for row in rows:
-        picture[layers.index(row.layer), row.head] = _colour(row.positional.value, row.symbolic.value)
+        picture[layers.index(row.layer), row.head] = colour_of(1 - row.symbolic.value, 1 - row.positional.value)
     axes.imshow(picture, aspect="auto", interpolation="nearest")
     axes.grid(visible=False)
     axes.set_yticks(np.arange(0.5, len(layers) - 1), minor=True)
@@ -74,14 +74,6 @@ def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
     ]  # fmt: skip
     axes.legend(handles=handles, loc="lower left", fontsize=8)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="positional score", ylabel="symbolic score", title="Both scores")
-
-
-def _colour(positional: float, symbolic: float) -> np.ndarray:
-    """A mixture by the centred scores, which with the flat rest sum to 1; white where undefined."""
-    if np.isnan(positional):
-        return np.ones(3)
-    parts = np.clip([1 - symbolic, 1 - positional, positional + symbolic - 1], 0, 1)
-    return np.clip(parts @ np.array([to_rgb(name) for name in (POSITIONAL, SYMBOLIC, PALE)]), 0, 1)
 
 
 def draw_spectrum(results: Mapping[str, Results]) -> Figure:

@@ -156,7 +156,6 @@ def _row(layer: LayerFacts, found: HeadSummary, repeats: float, origin: dict[str
     weights = _weights(layer, at)
     best = None if np.isnan(weights).all() else int(np.nanargmax(weights))
     known: dict[str, Any] = origin | vars(found) | {"head": layer.heads[at]}
-    del known["self_attending"]  # follows from ``own``
     previous, first = layer.looks[:2, :, at].mean((1, 2)).tolist()
     return HeadRow(
         **known,

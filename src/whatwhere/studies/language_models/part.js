@@ -97,7 +97,7 @@
       fact("Positional", interval(row, "positional")),
       fact("Symbolic", interval(row, "symbolic")),
       fact("Beyond the first token", `${number(row.rest_positional)} positional, ${number(row.rest_symbolic)} symbolic: ${row.rest_label}`),
-      fact("Entropy", `${number(row.entropy)} nats, ${number(100 * row.entropy_share, 0)} % of the most`),
+      fact("Entropy", `${number(row.entropy)} nats, ${number(100 * row.entropy_share, 0)} % of its maximum`),
       fact("Attention to", `first token ${number(row.first)}, previous ${number(row.previous)}, itself ${number(row.own)}`),
       row.induction === null ? null : fact("Induction", `${number(row.induction)} on repeated random tokens`),
       ...turning,

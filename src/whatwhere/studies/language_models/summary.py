@@ -44,7 +44,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         )
     ]
     if about.is_text:
-        begins = f"Each window begins with {about.begins!r}." if about.begins else "Nothing was put before the text."
+        begins = f"Each window begins with {about.begins!r}." if about.begins else "No token was put before the text."
         blocks.append(escape(begins))
     blocks.append(f"labels: {_labels(row.label for row in rows)}")
     if about.is_text:

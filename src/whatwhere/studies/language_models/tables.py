@@ -161,7 +161,7 @@ class HeadRow:
 
     @property
     def self_attending(self) -> bool:
-        """Whether its scores speak of keys that it hardly looks at."""
+        """Whether its scores speak of keys that it hardly looks at; the renormalised ones compare just these keys."""
         return self.own > SELF_ATTENDING
 
 

@@ -101,7 +101,7 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
             f"the heads of the {model} model hardly ever look where a pointer points before the answer is there."
         )
     told = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
-    why = f"A look moves {told} before the answer is at the place, and {row.present.value:.3f} ({row.present.n}) then."
+    why = f"A look moves {told} before the answer is there, and {row.present.value:.3f} ({row.present.n}) once it is."
     return Finding(row.share.value, why, row.share.interval, row.share.n)
 
 
@@ -119,7 +119,7 @@ def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
     why = (
         f"Attention to itself {row.itself.value:.2f}, to other positions that hold the answer {row.equal.value:.2f}, "
-        f"elsewhere {row.elsewhere.value:.2f}. Right without the heads from its coming on: {row.residual.value:.2f}"
+        f"elsewhere {row.elsewhere.value:.2f}. Right without all heads from then on: {row.residual.value:.2f}"
     )
     each = [f"{one.layer}: {one.residual.value:.2f}" for one in every if one.layer is not None and one.kept.n]
     why += f"; by layer {', '.join(each)}." if each else "."

@@ -1,6 +1,6 @@
 """Information flow on one input (Figure 3): where each position looks in each layer, and when the answer is there.
 
-Beside the trained model is the paper's ideal: Index or Retrieval for as many layers as the input has hops, then
+The trained model is compared with the paper's ideal: Index or Retrieval for as many layers as the input has hops, then
 Reflexive (Section 3.2). With fewer layers than hops it does not get to the answer.
 """
 

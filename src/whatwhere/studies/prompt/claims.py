@@ -18,7 +18,7 @@ def off(evidence: Evidence, rule: str) -> Finding:
     """By how many doublings a forecast is off, with the interval of the forecast.
 
     Raises:
-        NotTested: nothing was put to the test: no longer prompt was asked, the model fails within the short prompts, or
+        NotTested: nothing was tested: no longer prompt was asked, the model fails within the short prompts, or
             it does not fail and the forecast is not refuted by that.
     """
     about = _able(evidence)
@@ -33,13 +33,15 @@ def off(evidence: Evidence, rule: str) -> Finding:
     predicted = "no failure" if isnan(row.length.value) else f"failure at {row.length.value:,.0f} tokens"
     if isnan(about.measured):
         if row.off <= NEAR:
-            raise NotTested(f"no failure up to {about.longest:,} tokens; predicted is {predicted}. Ask longer prompts.")
+            raise NotTested(
+                f"no failure up to {about.longest:,} tokens; the forecast is {predicted}. Ask longer prompts."
+            )
         return Finding(
-            row.off, f"Predicted is {predicted}; measured, none up to {about.longest:,}.", inputs=row.length.n
+            row.off, f"The forecast is {predicted}; none was seen up to {about.longest:,}.", inputs=row.length.n
         )
     ends = [log2((FARTHEST if isnan(end) else end) / about.measured) for end in row.length.interval]
     interval = (0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends)), max(map(abs, ends)))
-    why = f"Predicted is {predicted}; measured, it at {about.measured:,.0f}."
+    why = f"The forecast is {predicted}; the model fails at {about.measured:,.0f}."
     return Finding(row.off, why, interval, row.length.n)
 
 

@@ -29,8 +29,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         _worth(results.rows("without", Without)),
         remark(
             "found: keys that greedy decoding gives. margin: logit of the right token less the best other, where it is "
-            "least. attention: of the heads below to the key. In brackets: 95 % intervals over prompts. Forecasts use "
-            "the lengths marked short, and nothing else."
+            "smallest. attention: of the heads below to the key. In brackets: 95 % intervals over prompts. Forecasts "
+            "use only the lengths marked short."
         ),
     ]
 

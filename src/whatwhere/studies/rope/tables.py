@@ -19,7 +19,7 @@ class RopeSettings:
 
     other: Annotated[str | None, "Another checkpoint or a GGUF file of the same model, to compare with."] = None
     tokens: Annotated[int | None, "Tokens of the input; by default 256, or what the model is made for if less."] = None
-    seed: Annotated[int, "Of the random tokens."] = 0
+    seed: Annotated[int, "Seed of the random tokens."] = 0
 
     def __post_init__(self) -> None:
         if self.tokens is not None and self.tokens < LEAST_TOKENS:

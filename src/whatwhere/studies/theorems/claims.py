@@ -78,8 +78,8 @@ def margin_in_every_layer(evidence: Evidence) -> Finding:
     failed = [row for row in rows if row.smallest <= 0]
     best = max(rows, key=lambda row: row.smallest)
     why = (
-        f"No margin is left in {len(failed)} of {len(rows)} layers. Figure 5A shows ID 42; the most margin has "
-        f"ID {best.frequency_id} (layer {best.layer}), {best.smallest:.3g}."
+        f"No margin is left in {len(failed)} of {len(rows)} layers. Figure 5A shows ID 42; ID "
+        f"{best.frequency_id} (layer {best.layer}) has the largest margin, {best.smallest:.3g}."
     )
     return Finding(float(len(failed)), why, None, len(rows))
 

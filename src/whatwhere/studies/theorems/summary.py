@@ -72,8 +72,8 @@ def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
         for head in ("index", "retrieval")
     )
     return (
-        f"\nAt {rows[0].length} tokens a margin above {SERVES:g} is left by frequency IDs {index} to T_Index, and "
-        f"by IDs {retrieval} to T_Retrieval over {letters} letters."
+        f"\nAt {rows[0].length} tokens frequency IDs {index} leave T_Index a margin above {SERVES:g}, and IDs "
+        f"{retrieval} leave one to T_Retrieval over {letters} letters."
     )
 
 

@@ -71,7 +71,7 @@ def moved_by_tau(evidence: Evidence) -> Finding:
     for (tenths, _, _), same in kinds.items():
         for values in ([row.positional.value for row in same], [row.symbolic.value for row in same]):
             moved[f"{tenths / 10:g}"] = max(moved[f"{tenths / 10:g}"], max(values) - min(values))
-    why = f"From tau {TAUS[0]:g} to {TAUS[-1]:g}; entropies are shares of the most."
+    why = f"From tau {TAUS[0]:g} to {TAUS[-1]:g}; entropies are shares of the maximum."
     return Finding(max(moved.values()), why, None, len(kinds), elsewhere={"entropy": moved})
 
 

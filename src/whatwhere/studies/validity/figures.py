@@ -39,7 +39,7 @@ def draw_scores(results: Mapping[str, Results]) -> Figure:
         for kind in KINDS:
             _draw_mixed(axes, here, kind)
             _draw_nulls(axes, [row for row in here if row.tau == TAU], kind)
-        axes.set_title(f"attention of {entropy:g} of the most entropy")
+        axes.set_title(f"attention of {entropy:g} of the maximal entropy")
         axes.set(xlabel="share of the logits' variance from content", ylim=(-0.03, 1.03), xlim=(-0.02, 1.32))
         axes.set_xticks((0, 0.25, 0.5, 0.75, 1, *PLACES.values()), ("0", "", ".5", "", "1", "L", "W"))
     panels[0].set_ylabel("score (mean over heads)")

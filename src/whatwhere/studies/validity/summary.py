@@ -46,7 +46,7 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         made.add_row(family, entropy, *cells, f"{moved:.2f}")
     note = (
         "share of content: of the logits' variance; none for flat and null heads. entropy: of attention, as a share "
-        "of the most. by tau: the largest change of a score from tau 1e-4 to 0.1. Centred scores are 1 - "
+        "of its maximum. by tau: the largest change of a score from tau 1e-4 to 0.1. Centred scores are 1 - "
         "symbolic and 1 - positional."
     )
     return [made, remark(note)]

@@ -14,7 +14,7 @@ NULLS = (RANDOM_LOGITS, RANDOM_WEIGHTS)
 SHARES = tuple(eighth / 8 for eighth in range(9))
 """How much of the logits' variance comes from content: whole numbers of a rotary head's eight planes."""
 ENTROPIES = (0.9, 0.5, 0.1)
-"""Sharpness: entropy of attention as a share of the most that it can be."""
+"""Sharpness: entropy of attention as a share of its maximum."""
 FEWEST_HEADS, FEWEST_INPUTS = 8, 2
 
 
@@ -49,7 +49,7 @@ class KnownScore:
     share: float
     """The part of the logits' variance that comes from content; undefined for null and flat heads."""
     entropy: float
-    """Of attention, as a share of the most that it can be."""
+    """Of attention, as a share of its maximum."""
     tau: float
     positional: Estimate
     """Mean over heads, with its interval."""

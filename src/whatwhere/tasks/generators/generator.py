@@ -1,4 +1,4 @@
-"""A generator of the letter task: it decides who is who among the letters of a sequence.
+"""A generator of the letter task: it decides the roles of the letters of a sequence.
 
 It draws the *role* of the letter on each side of each token; which letter plays which role is drawn afterwards, so that
 no letter and no integer carries a hint. Role 0 is always the left letter of the answer.
