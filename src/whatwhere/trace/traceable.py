@@ -120,7 +120,8 @@ def weights_fingerprint(model: Traceable) -> str:
     if not isinstance(inner, nn.Module):
         return hashlib.sha256(model.name.encode()).hexdigest()[:16]
     config = getattr(inner, "config", None)  # the same weights may turn by another base
-    digest = hashlib.sha256((config.to_json_string() if hasattr(config, "to_json_string") else "").encode())
+    described = config.to_json_string() if config is not None and hasattr(config, "to_json_string") else ""
+    digest = hashlib.sha256(described.encode())
     for name, parameter in inner.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)}".encode())
         if not parameter.is_meta:  # weights that accelerate keeps on the disk come and go
