@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whatwhere.model.rope import Rotation, interleaved_to_half, rope_frequencies
-from whatwhere.trace.rotation import NotARotation, Planes, find_planes, measure
+from whatwhere.trace.rotation import NotARotation, Planes, _declared, find_planes, measure
 
 
 @settings(max_examples=30)
@@ -39,21 +39,30 @@ def test_layouts_have_names():
     assert (latent.layout, latent.first) == ("interleaved", 4)
 
 
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-@pytest.mark.parametrize("still", [0, 3])
-@pytest.mark.parametrize("off", [(0,), (2, 3), (0, 5), (0, 1, 4)])
-def test_a_plane_in_which_all_keys_are_zero_keeps_its_place(layout: str, still: int, off: tuple[int, ...]):
-    planes, generator = 6, torch.Generator().manual_seed(2)
-    order = torch.arange(12) if layout == "half" else interleaved_to_half(12, 12)
+@settings(max_examples=25)
+@given(
+    layout=st.sampled_from(["half", "interleaved"]),
+    planes=st.integers(2, 6),
+    before=st.integers(0, 3),
+    after=st.integers(0, 3),
+    off=st.sets(st.integers(0, 5), max_size=5),
+)
+def test_a_plane_in_which_all_keys_are_zero_keeps_its_place(
+    layout: str, planes: int, before: int, after: int, off: set[int]
+):
+    off = {plane for plane in off if plane < planes}
+    off -= {0} if len(off) == planes else set()  # something must be seen to turn
+    width = before + 2 * planes + after
+    order = before + (torch.arange(2 * planes) if layout == "half" else interleaved_to_half(2 * planes, 2 * planes))
     first, second = order[:planes], order[planes:]
-    plain = torch.randn(9, 12 + still, generator=generator)
+    plain = torch.randn(9, width, generator=torch.Generator().manual_seed(2))
     for plane in off:
         plain[:, [first[plane], second[plane]]] = 0
     quarter = plain.clone()
     quarter[:, first], quarter[:, second] = -plain[:, second], plain[:, first]
     found = find_planes(plain, quarter)
-    assert (found.count, found.layout, found.first) == (planes, layout, 0)
-    assert found.order.tolist() == [*order.tolist(), *range(12, 12 + still)]
+    assert (found.count, found.layout, found.first) == (planes, layout, before)
+    assert found.order.tolist() == [*order.tolist(), *range(before), *range(width - after, width)]
 
 
 def test_zeros_are_not_taken_for_planes_where_the_layout_has_none():
@@ -121,3 +130,34 @@ def test_vectors_that_are_not_numbers_are_no_rotation():
     after[0, 1] = torch.nan
     with pytest.raises(NotARotation, match="differ by nan"):
         measure(plain, after, 5)
+
+
+def test_planes_that_turn_backwards_are_measured_and_leave_a_silent_one_at_rest():
+    frequencies = torch.tensor([-1.0, -0.3, -0.1], dtype=torch.float64)
+    plain = torch.randn(5, 30, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = measure(plain, Rotation(frequencies).turn(plain, torch.arange(30)), 3)
+    torch.testing.assert_close(found.rotation.frequencies, frequencies)
+    plain[..., [1, 4]] = 0
+    found = measure(plain, Rotation(frequencies).turn(plain, torch.arange(30)), 3)
+    assert found.rotation.frequencies.tolist() == pytest.approx([-1.0, 0.0, -0.1])
+
+
+def test_vectors_that_are_all_zero_turn_by_nothing():
+    zeros = torch.zeros(5, 9, 6)
+    found = measure(zeros, zeros, 2, [rope_frequencies(4, 500.0)])
+    assert (found.rotation.frequencies.tolist(), found.factor, found.error) == ([0, 0], 1, 0)
+
+
+@pytest.mark.parametrize(("off", "taken"), [(40, True), (41, False), (-40, True), (-41, False)])
+def test_a_table_is_taken_up_to_five_tolerances_at_the_last_position(off: int, taken: bool):
+    """In fractions of two, so that nothing is rounded: 8 steps of 40/64 of a tolerance are 5 tolerances."""
+    tolerance, found = 2.0**-10, torch.tensor([1.0, 0.5], dtype=torch.float64)
+    table = found + torch.tensor([0.0, off / 64 * tolerance])
+    given = _declared(found, torch.tensor([True, True]), [table], 9, tolerance)
+    assert torch.equal(given, table if taken else found)
+
+
+@pytest.mark.parametrize(("factor", "given"), [(1.0009, 1.0), (0.9991, 1.0), (1.0011, 1.0011), (0.9989, 0.9989)])
+def test_a_factor_that_is_1_within_the_tolerance_is_1(factor: float, given: float):
+    plain, after = turned(rope_frequencies(10, 500.0), factor, 20)
+    assert measure(plain, after, 5, tolerance=1e-3).factor == pytest.approx(given, abs=1e-5)

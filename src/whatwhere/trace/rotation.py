@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -108,8 +109,8 @@ def _with_silent(pairs: list[tuple[int, int]], silent: list[bool]) -> list[tuple
     if gap > 1:
         runs = [range(start, start + gap) for start in range(max(0, highest - gap + 1), lowest + 1)]
     else:
-        start = next(i for i in range(lowest, -3, -2) if not placed(i - 2))
-        end = next(i for i in range(highest, width + 2, 2) if not placed(i + 2))
+        start = next(i for i in count(lowest, -2) if not placed(i - 2))
+        end = next(i for i in count(highest, 2) if not placed(i + 2))
         runs = [range(start, end + 1, 2)]
     whole = next((run for run in runs if all(map(placed, run))), None)
     return pairs if whole is None else [(i, i + gap) for i in whole]
@@ -156,7 +157,7 @@ def measure(
     angle = np.unwrap(torch.atan2(sin, cos).numpy(force=True), axis=0)
     found = torch.from_numpy(place @ (angle - angle[:1]) / max(1.0, float(place @ place)))
     factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum()) if planes else 1.0
-    if abs(factor - 1) < tolerance:
+    if not abs(factor - 1) >= tolerance:  # also where all vectors are 0
         factor = 1.0
     rotation = Rotation(_declared(found, (length > 0).any(0).cpu(), declared, seq, tolerance))
     error = _misfit(plain, turned, rotation, factor)
@@ -184,7 +185,7 @@ def _declared(
     best = min(tables, key=off, default=None) if bool(shown.any()) else None
     if best is not None and off(best) * (seq - 1) <= ANGLES * tolerance:
         return best
-    if bool(shown.all()) or not bool((found[shown] > 0).all()) or not bool(shown.any()):
+    if not bool(shown.any()) or not bool((found[shown] > 0).all()):
         return found
     place = np.arange(len(found))
     between = np.exp(np.interp(place, place[shown.numpy()], np.log(found[shown].numpy())))
