@@ -13,7 +13,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.studies import study_named
 from whatwhere.studies.claim import Claim, Finding, Judged, Kind, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, write_claims
+from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, measured, write_claims
 from whatwhere.studies.results import Results
 from whatwhere.work.reporting import regressions
 
@@ -163,6 +163,22 @@ def test_what_is_written_down_can_be_read_by_people_and_programs(tmp_path: Path)
     assert "The sky \\| is blue" in (tmp_path / "claims.md").read_text()
     assert "## Trained models: 1 holds" in markdown(judged)
     assert counts(judged) == {"trained": "1 holds"}
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Finding(0.98765, "", (0.9, 1.0), 1200), "0.9877 (0.9 to 1), 1,200 inputs"),
+        (Finding(0.5, "", None, 40), "0.5, 40 inputs"),
+        (Finding(0.5, "", (0.25, 0.75)), "0.5 (0.25 to 0.75)"),
+        (Finding(0.5, ""), "0.5"),
+        (Finding(math.nan, "", (0.25, 0.75), 40), "-"),
+    ],
+)
+def test_a_value_is_told_with_its_interval_and_inputs_where_it_has_them(finding: Finding, text: str):
+    (one,) = judge(seeds(0.9)[0], [claim(lambda _: finding)])
+    assert measured(one) == text
+    assert f"| {text} | above 0.5 | Section 1 |" in markdown([one])
 
 
 def test_a_threshold_that_was_changed_after_a_judgement_is_named(tmp_path: Path):

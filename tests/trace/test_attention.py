@@ -116,7 +116,7 @@ def by_hand(
     factor=st.sampled_from([1.0, 1.4, 2.0]),
     cap=st.sampled_from([None, 2.0]),
     sinks=st.booleans(),
-    in_numbers=st.booleans(),
+    hides=st.sampled_from([None, torch.finfo(torch.float32).min, -math.inf, -1e4]),
     places=st.sampled_from([[0, 4], [2], [[1, 3], [4, 0]], [[2, 4], [2, 4]], list(range(LENGTH))]),
 )
 def test_the_trace_of_a_layer_has_the_attention_of_the_definition(
@@ -125,7 +125,7 @@ def test_the_trace_of_a_layer_has_the_attention_of_the_definition(
     factor: float,
     cap: float | None,
     sinks: bool,
-    in_numbers: bool,
+    hides: float | None,
     places: list[Any],
 ):
     visible = np.ones((each, LENGTH, LENGTH), dtype=bool)
@@ -133,8 +133,8 @@ def test_the_trace_of_a_layer_has_the_attention_of_the_definition(
     visible[:, range(LENGTH), range(LENGTH)] = True
     seen, attention = by_hand(visible, factor, cap, sinks)
     assert seen.mask is not None
-    if in_numbers:
-        seen = replace(seen, mask=torch.zeros(seen.mask.shape).masked_fill(~seen.mask, torch.finfo(torch.float32).min))
+    if hides is not None:  # a mask of numbers that are added to logits
+        seen = replace(seen, mask=torch.zeros(seen.mask.shape).masked_fill(~seen.mask, hides))
     asked = torch.tensor(places)
     layer, reading = layer_trace(seen, asked, [], "made up")
     at = asked.expand(BATCH, -1).numpy()

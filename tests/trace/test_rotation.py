@@ -98,7 +98,7 @@ def turned(frequencies: torch.Tensor, factor: float, seq: int) -> tuple[torch.Te
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.35])
-@pytest.mark.parametrize("seq", [3, 400])
+@pytest.mark.parametrize("seq", [2, 3, 400])
 def test_frequencies_and_factor_are_measured(factor: float, seq: int):
     frequencies = rope_frequencies(10, 500.0)
     plain, after = turned(frequencies, factor, seq)
@@ -140,6 +140,20 @@ def test_planes_that_turn_backwards_are_measured_and_leave_a_silent_one_at_rest(
     plain[..., [1, 4]] = 0
     found = measure(plain, Rotation(frequencies).turn(plain, torch.arange(30)), 3)
     assert found.rotation.frequencies.tolist() == pytest.approx([-1.0, 0.0, -0.1])
+
+
+def test_one_position_shows_no_frequency_and_leaves_it_to_the_table():
+    plain, after = turned(rope_frequencies(10, 500.0), 1.35, 1)
+    assert measure(plain, after, 5).rotation.frequencies.tolist() == [0] * 5
+    found = measure(plain, after, 5, [rope_frequencies(10, 500.0)])
+    assert torch.equal(found.rotation.frequencies, rope_frequencies(10, 500.0))
+    assert found.factor == pytest.approx(1.35, abs=1e-6)
+
+
+def test_vectors_that_do_not_turn_have_no_frequency_and_the_factor_1():
+    plain = torch.randn(5, 9, 6, generator=torch.Generator().manual_seed(1))
+    found = measure(plain, plain, 0)
+    assert (len(found.rotation.frequencies), found.factor, found.error) == (0, 1, 0)
 
 
 def test_vectors_that_are_all_zero_turn_by_nothing():

@@ -136,7 +136,7 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
     batch = len(seen.keys)
     at = places.expand(batch, -1)  # [batch, query]
     rows = mask.expand(batch, -1, -1).take_along_dim(at[..., None], 1)
-    rows = rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
+    rows = rows if rows.dtype == torch.bool else rows == 0
     return rows[0] if places.ndim == 1 and bool((rows == rows[:1]).all()) else rows
 
 

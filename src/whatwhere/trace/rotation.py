@@ -156,8 +156,8 @@ def measure(
     place = np.arange(seq, dtype=np.float64)
     angle = np.unwrap(torch.atan2(sin, cos).numpy(force=True), axis=0)
     found = torch.from_numpy(place @ (angle - angle[:1]) / max(1.0, float(place @ place)))
-    factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum()) if planes else 1.0
-    if not abs(factor - 1) >= tolerance:  # also where all vectors are 0
+    factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum())
+    if not abs(factor - 1) >= tolerance:  # also where nothing turns, or all vectors are 0
         factor = 1.0
     rotation = Rotation(_declared(found, (length > 0).any(0).cpu(), declared, seq, tolerance))
     error = _misfit(plain, turned, rotation, factor)

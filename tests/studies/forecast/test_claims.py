@@ -77,3 +77,10 @@ def test_models_that_never_break_leave_it_untested(judged) -> None:
 def test_one_task_alone_can_be_judged(made_up) -> None:
     verdicts = made_up("number", NUMBER).claims.set_index("id").verdict
     assert verdicts["forecast-beats-dispersion"] == "holds"
+
+
+def test_variants_that_break_at_the_same_length_have_no_order(judged) -> None:
+    same = dict.fromkeys("abc", 100.0)
+    found = judged(number=same, letter=same)
+    assert found["forecast-orders-models"].why == "no two held-out variants surely break one after the other."
+    assert found["forecast-within-a-quarter"].verdict == "holds"

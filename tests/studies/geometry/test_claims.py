@@ -47,6 +47,9 @@ def test_opposite_windows_are_told(made_up) -> None:
     frame.loc[frame["keys"] == "all", "alignment"] = 0.1
     one = next(one for one in judge([Evidence(lambda *_: results)], CLAIMS) if one.claim.id == "index-keys-aligned")
     assert "Each window has one direction, and the two are opposite" in one.why
+    frame.loc[(frame["layer"] == 1) & (frame["head"] == 0), "plane"] = 7
+    one = next(one for one in judge([Evidence(lambda *_: results)], CLAIMS) if one.claim.id == "index-keys-aligned")
+    assert one.why.startswith("Layer 1, plane 7: all 0.100, target 0.990, pointers 0.990 (1 is aligned, 0 cancels).")
 
 
 def test_slow_first_layers_separate_neither_layers_nor_tasks(judged) -> None:
