@@ -186,3 +186,16 @@ def test_a_layer_without_values_has_nothing_to_compare():
     seen, _ = by_hand(CAUSAL[None])
     silent = replace(seen, values=torch.zeros_like(seen.values), output=torch.zeros_like(seen.output))
     assert layer_trace(silent, torch.arange(LENGTH), [], "made up")[1].error == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "allowed"), [(torch.float64, 1e-4), (torch.float32, 1e-4), (torch.float16, 1e-2), (torch.bfloat16, 5e-2)]
+)
+def test_rounded_vectors_may_differ_by_more_and_not_by_twice_as_much(dtype: torch.dtype, allowed: float):
+    seen, _ = by_hand(CAUSAL[None])
+    vectors = ("queries", "keys", "plain_queries", "plain_keys", "values", "output")
+    seen = replace(seen, **{name: getattr(seen, name).to(dtype) for name in vectors})
+    assert layer_trace(seen, torch.arange(LENGTH), [], "made up")[1].error < allowed
+    seen.output[1, 2, 3, 0] += 2 * allowed * seen.values.abs().max()
+    with pytest.raises(WhatwhereError, match="differs from its own"):
+        layer_trace(seen, torch.arange(2, 3), [], "made up")

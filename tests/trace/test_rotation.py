@@ -33,7 +33,7 @@ def test_any_pairing_of_coordinates_is_found(planes: int, still: int, seed: int,
 def test_layouts_have_names():
     assert Planes(torch.arange(8), 3).layout == "half"
     assert Planes(interleaved_to_half(8, 6), 3).layout == "interleaved"
-    assert Planes(torch.arange(8), 0).layout == "none"
+    assert (Planes(torch.arange(8), 0).layout, Planes(torch.arange(8), 0).first) == ("none", 0)
     assert Planes(torch.tensor([3, 2, 1, 0]), 2).layout == "other"
     latent = Planes(torch.tensor([4, 6, 5, 7, 0, 1, 2, 3]), 2)  # only the second half of a head turns
     assert (latent.layout, latent.first) == ("interleaved", 4)
@@ -88,6 +88,19 @@ def test_coordinates_without_partner_are_no_rotation():
     plain = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
     with pytest.raises(NotARotation, match="6 coordinates of a head turn, and 0 planes"):
         find_planes(plain, 2 * plain)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("row", [0, 3, 8])
+def test_one_vector_that_turns_otherwise_is_noticed_beyond_rounding(scale: float, row: int):
+    plain = scale * torch.randn(9, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    plain[5, 0] = 4 * scale  # the largest
+    quarter = torch.cat([-plain[:, 3:], plain[:, :3]], -1)
+    quarter[row, 1] += 3e-6 * scale
+    assert find_planes(plain, quarter).order.tolist() == list(range(6))
+    quarter[row, 1] += 2e-6 * scale
+    with pytest.raises(NotARotation, match="6 coordinates of a head turn, and 2 planes"):
+        find_planes(plain, quarter)
 
 
 def turned(frequencies: torch.Tensor, factor: float, seq: int) -> tuple[torch.Tensor, torch.Tensor]:

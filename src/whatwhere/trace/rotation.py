@@ -75,7 +75,6 @@ def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row 
     turning = (u != v).any(0).nonzero().flatten().tolist()
     # [i, j] is 0 if (i, j) is a plane: the first coordinate becomes -second, the second becomes first.
     misfit = (v[:, :, None] + u[:, None, :]).abs().amax(0) + (v[:, None, :] - u[:, :, None]).abs().amax(0)
-    misfit.fill_diagonal_(torch.inf)
     allowed = 1e-6 * float(u.abs().max())
     first, second = [], []
     for i in turning:

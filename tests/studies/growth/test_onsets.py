@@ -80,6 +80,7 @@ def test_a_head_that_is_pure_before_training_counts_as_one_token() -> None:
     assert value("growth-positional-first", made(early, [0, 0, 0.4, 2.0])) == 1000
     copies = made({(0, 0): [COPIER] * 4}, [0, 0, 0.4, 2.0])
     assert value("growth-copying-with-symbolic", copies) == pytest.approx(np.log2(3000))
+    assert value("growth-copying-with-symbolic", made(early, [2.0] * 4)) == pytest.approx(np.log2(1000))
 
 
 def test_what_never_happens_is_not_tested() -> None:
