@@ -54,6 +54,15 @@ def test_accuracies_at_longer_lengths_decide(judged, changed, lost) -> None:
     assert lost <= failing(judged(**changed))
 
 
+@pytest.mark.parametrize(
+    ("longer", "told"), [([33, 65, 97, 850], [33, 65, 97, 850]), (range(20, 30), range(20, 30, 2))]
+)
+def test_a_lead_is_told_at_five_lengths_or_so(judged, longer, told) -> None:
+    number, letter = ({17: 1.0} | dict.fromkeys(longer, value) for value in (0.5, 1.0))
+    each = ", ".join(f"{length}: 1.00 against 0.50" for length in told)
+    assert judged(number, letter)["letter-beats-number-on-length"].why.endswith(f"Letter against number at {each}.")
+
+
 def test_a_number_model_that_never_breaks_generalises(judged) -> None:
     one = judged(number={17: 1.0, 850: 0.9})["number-barely-generalises"]
     assert one.verdict == "fails"
