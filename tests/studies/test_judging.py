@@ -13,7 +13,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.studies import study_named
 from whatwhere.studies.claim import Claim, Finding, Judged, Kind, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, write_claims
+from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, measured, write_claims
 from whatwhere.studies.results import Results
 from whatwhere.work.reporting import regressions
 
@@ -104,6 +104,31 @@ def test_a_verdict_that_another_temperature_would_change_depends_on_it():
     assert one.verdict == "holds"
 
 
+@pytest.mark.parametrize(
+    ("finding", "verdict", "depends"),
+    [
+        (Finding(0.1, "", (0.0, 0.2), elsewhere={"tau": {"1": 0.9}, "gamma": {"1": 0.3}}), "depends", ("tau",)),
+        (Finding(0.55, "", (0.4, 0.7), elsewhere={"tau": {"1": 0.1}}), "open", ()),
+        (Finding(0.1, "", (0.0, 0.2), elsewhere={"tau": {"1": 0.2}}), "fails", ()),
+    ],
+)
+def test_only_a_sure_verdict_depends_on_other_conditions(finding: Finding, verdict: str, depends: tuple[str, ...]):
+    (one,) = judge(seeds(0.9)[0], [claim(lambda _: finding)])
+    assert (one.verdict, one.depends_on) == (verdict, depends)
+
+
+def test_claims_are_counted_and_listed_by_kind():
+    evidence, measure = seeds(0.9)
+    low = claim(lambda _: Finding(0.1, "Low."), kind="theorem", paper_value="0.2", reading="more than half")
+    judged = judge(evidence, [claim(measure), low, claim(measure)])
+    assert counts(judged) == {"theorem": "1 fails", "trained": "2 holds"}
+    theorems, trained = markdown(judged).split("## ")[1:]
+    assert theorems.startswith("Theorems and identities: 1 fails\n") and theorems.count("\\| is blue") == 1
+    assert "| fails | The sky \\| is blue | 0.1 | above 0.5: more than half | Section 1; 0.2 | Low. |" in theorems
+    assert trained.startswith("Trained models: 2 holds\n") and trained.count("\\| is blue") == 2
+    assert "Changed after" not in trained
+
+
 def control_world(on_control: float) -> Evidence:
     """Evidence in which a study says 0.9 of the letter model, and another number of the control."""
     known = {"letter": 0.9, "letter-control": on_control, "number": 0.9}
@@ -163,6 +188,22 @@ def test_what_is_written_down_can_be_read_by_people_and_programs(tmp_path: Path)
     assert "The sky \\| is blue" in (tmp_path / "claims.md").read_text()
     assert "## Trained models: 1 holds" in markdown(judged)
     assert counts(judged) == {"trained": "1 holds"}
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Finding(0.98765, "", (0.9, 1.0), 1200), "0.9877 (0.9 to 1), 1,200 inputs"),
+        (Finding(0.5, "", None, 40), "0.5, 40 inputs"),
+        (Finding(0.5, "", (0.25, 0.75)), "0.5 (0.25 to 0.75)"),
+        (Finding(0.5, ""), "0.5"),
+        (Finding(math.nan, "", (0.25, 0.75), 40), "-"),
+    ],
+)
+def test_a_value_is_told_with_its_interval_and_inputs_where_it_has_them(finding: Finding, text: str):
+    (one,) = judge(seeds(0.9)[0], [claim(lambda _: finding)])
+    assert measured(one) == text
+    assert f"| {text} | above 0.5 | Section 1 |" in markdown([one])
 
 
 def test_a_threshold_that_was_changed_after_a_judgement_is_named(tmp_path: Path):

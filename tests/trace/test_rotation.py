@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whatwhere.model.rope import Rotation, interleaved_to_half, rope_frequencies
-from whatwhere.trace.rotation import NotARotation, Planes, find_planes, measure
+from whatwhere.trace.rotation import NotARotation, Planes, _declared, find_planes, measure
 
 
 @settings(max_examples=30)
@@ -33,27 +33,36 @@ def test_any_pairing_of_coordinates_is_found(planes: int, still: int, seed: int,
 def test_layouts_have_names():
     assert Planes(torch.arange(8), 3).layout == "half"
     assert Planes(interleaved_to_half(8, 6), 3).layout == "interleaved"
-    assert Planes(torch.arange(8), 0).layout == "none"
+    assert (Planes(torch.arange(8), 0).layout, Planes(torch.arange(8), 0).first) == ("none", 0)
     assert Planes(torch.tensor([3, 2, 1, 0]), 2).layout == "other"
     latent = Planes(torch.tensor([4, 6, 5, 7, 0, 1, 2, 3]), 2)  # only the second half of a head turns
     assert (latent.layout, latent.first) == ("interleaved", 4)
 
 
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-@pytest.mark.parametrize("still", [0, 3])
-@pytest.mark.parametrize("off", [(0,), (2, 3), (0, 5), (0, 1, 4)])
-def test_a_plane_in_which_all_keys_are_zero_keeps_its_place(layout: str, still: int, off: tuple[int, ...]):
-    planes, generator = 6, torch.Generator().manual_seed(2)
-    order = torch.arange(12) if layout == "half" else interleaved_to_half(12, 12)
+@settings(max_examples=25)
+@given(
+    layout=st.sampled_from(["half", "interleaved"]),
+    planes=st.integers(2, 6),
+    before=st.integers(0, 3),
+    after=st.integers(0, 3),
+    off=st.sets(st.integers(0, 5), max_size=5),
+)
+def test_a_plane_in_which_all_keys_are_zero_keeps_its_place(
+    layout: str, planes: int, before: int, after: int, off: set[int]
+):
+    off = {plane for plane in off if plane < planes}
+    off -= {0} if len(off) == planes else set()  # something must be seen to turn
+    width = before + 2 * planes + after
+    order = before + (torch.arange(2 * planes) if layout == "half" else interleaved_to_half(2 * planes, 2 * planes))
     first, second = order[:planes], order[planes:]
-    plain = torch.randn(9, 12 + still, generator=generator)
+    plain = torch.randn(9, width, generator=torch.Generator().manual_seed(2))
     for plane in off:
         plain[:, [first[plane], second[plane]]] = 0
     quarter = plain.clone()
     quarter[:, first], quarter[:, second] = -plain[:, second], plain[:, first]
     found = find_planes(plain, quarter)
-    assert (found.count, found.layout, found.first) == (planes, layout, 0)
-    assert found.order.tolist() == [*order.tolist(), *range(12, 12 + still)]
+    assert (found.count, found.layout, found.first) == (planes, layout, before)
+    assert found.order.tolist() == [*order.tolist(), *range(before), *range(width - after, width)]
 
 
 def test_zeros_are_not_taken_for_planes_where_the_layout_has_none():
@@ -81,6 +90,19 @@ def test_coordinates_without_partner_are_no_rotation():
         find_planes(plain, 2 * plain)
 
 
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("row", [0, 3, 8])
+def test_one_vector_that_turns_otherwise_is_noticed_beyond_rounding(scale: float, row: int):
+    plain = scale * torch.randn(9, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    plain[5, 0] = 4 * scale  # the largest
+    quarter = torch.cat([-plain[:, 3:], plain[:, :3]], -1)
+    quarter[row, 1] += 3e-6 * scale
+    assert find_planes(plain, quarter).order.tolist() == list(range(6))
+    quarter[row, 1] += 2e-6 * scale
+    with pytest.raises(NotARotation, match="6 coordinates of a head turn, and 2 planes"):
+        find_planes(plain, quarter)
+
+
 def turned(frequencies: torch.Tensor, factor: float, seq: int) -> tuple[torch.Tensor, torch.Tensor]:
     plain = torch.randn(5, seq, 12, generator=torch.Generator().manual_seed(1))
     after = Rotation(frequencies).turn(plain, torch.arange(seq))
@@ -89,7 +111,7 @@ def turned(frequencies: torch.Tensor, factor: float, seq: int) -> tuple[torch.Te
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.35])
-@pytest.mark.parametrize("seq", [3, 400])
+@pytest.mark.parametrize("seq", [2, 3, 400])
 def test_frequencies_and_factor_are_measured(factor: float, seq: int):
     frequencies = rope_frequencies(10, 500.0)
     plain, after = turned(frequencies, factor, seq)
@@ -121,3 +143,48 @@ def test_vectors_that_are_not_numbers_are_no_rotation():
     after[0, 1] = torch.nan
     with pytest.raises(NotARotation, match="differ by nan"):
         measure(plain, after, 5)
+
+
+def test_planes_that_turn_backwards_are_measured_and_leave_a_silent_one_at_rest():
+    frequencies = torch.tensor([-1.0, -0.3, -0.1], dtype=torch.float64)
+    plain = torch.randn(5, 30, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = measure(plain, Rotation(frequencies).turn(plain, torch.arange(30)), 3)
+    torch.testing.assert_close(found.rotation.frequencies, frequencies)
+    plain[..., [1, 4]] = 0
+    found = measure(plain, Rotation(frequencies).turn(plain, torch.arange(30)), 3)
+    assert found.rotation.frequencies.tolist() == pytest.approx([-1.0, 0.0, -0.1])
+
+
+def test_one_position_shows_no_frequency_and_leaves_it_to_the_table():
+    plain, after = turned(rope_frequencies(10, 500.0), 1.35, 1)
+    assert measure(plain, after, 5).rotation.frequencies.tolist() == [0] * 5
+    found = measure(plain, after, 5, [rope_frequencies(10, 500.0)])
+    assert torch.equal(found.rotation.frequencies, rope_frequencies(10, 500.0))
+    assert found.factor == pytest.approx(1.35, abs=1e-6)
+
+
+def test_vectors_that_do_not_turn_have_no_frequency_and_the_factor_1():
+    plain = torch.randn(5, 9, 6, generator=torch.Generator().manual_seed(1))
+    found = measure(plain, plain, 0)
+    assert (len(found.rotation.frequencies), found.factor, found.error) == (0, 1, 0)
+
+
+def test_vectors_that_are_all_zero_turn_by_nothing():
+    zeros = torch.zeros(5, 9, 6)
+    found = measure(zeros, zeros, 2, [rope_frequencies(4, 500.0)])
+    assert (found.rotation.frequencies.tolist(), found.factor, found.error) == ([0, 0], 1, 0)
+
+
+@pytest.mark.parametrize(("off", "taken"), [(40, True), (41, False), (-40, True), (-41, False)])
+def test_a_table_is_taken_up_to_five_tolerances_at_the_last_position(off: int, taken: bool):
+    """In fractions of two, so that nothing is rounded: 8 steps of 40/64 of a tolerance are 5 tolerances."""
+    tolerance, found = 2.0**-10, torch.tensor([1.0, 0.5], dtype=torch.float64)
+    table = found + torch.tensor([0.0, off / 64 * tolerance])
+    given = _declared(found, torch.tensor([True, True]), [table], 9, tolerance)
+    assert torch.equal(given, table if taken else found)
+
+
+@pytest.mark.parametrize(("factor", "given"), [(1.0009, 1.0), (0.9991, 1.0), (1.0011, 1.0011), (0.9989, 0.9989)])
+def test_a_factor_that_is_1_within_the_tolerance_is_1(factor: float, given: float):
+    plain, after = turned(rope_frequencies(10, 500.0), factor, 20)
+    assert measure(plain, after, 5, tolerance=1e-3).factor == pytest.approx(given, abs=1e-5)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.model.gptj import GPTJ
 from whatwhere.tasks import make_task
 from whatwhere.training.config import Schedule, TrainingConfig, is_checkpoint
 from whatwhere.training.presets import PRESETS, paper, preset, smoke
@@ -125,3 +126,12 @@ def test_configurations_written_before_a_field_existed_still_load_and_keep_their
     used = replace(smoke(NUMBER), penalty=0.5, penalty_layers=(0, 1), offsets=3)
     assert TrainingConfig.from_dict(used.to_dict()) == used
     assert used.decisive() != smoke(NUMBER).decisive()
+
+
+@pytest.mark.parametrize("task", ["number", "letter"])
+def test_memory_is_ten_times_the_weights_and_twice_the_data_with_eight_batches(task: str):
+    config = smoke(make_task(task))
+    weights = sum(each.nbytes for each in GPTJ(config.model, seed=0).parameters())
+    batch = config.task.sample(5, seed=0)
+    sequence = sum(array.nbytes for array in batch.arrays().values()) / len(batch)
+    assert config.memory == 10 * weights + 2 * sequence * (config.dataset_size + 8 * config.batch)

@@ -3,12 +3,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model import dropout
@@ -19,6 +21,7 @@ from whatwhere.model.kernel.build import Kernels, kernels
 from whatwhere.store.tensors import load_tensors
 from whatwhere.training import gradient, loop
 from whatwhere.training.config import Schedule, TrainingConfig
+from whatwhere.training.distributed import ALONE, Processes
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.loop import Progress, counters_of, train
 from whatwhere.training.run import Run, State
@@ -174,6 +177,40 @@ def test_training_learns(run: Run):
     target.create(longer)
     train(target, lambda progress: rows.append(progress.loss))
     assert np.mean(rows[-10:]) < np.mean(rows[:10]) - 0.5
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_has_the_threads_of_its_configuration(tmp_path: Path, config: TrainingConfig, threads: int):
+    run, before = Run(tmp_path / "run"), torch.get_num_threads()
+    run.create(replace(config, threads=threads))
+    torch.set_num_threads(3)
+    try:
+        loop._Training(run, pytest.fail)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+class Cancelled(Processes):
+    """Processes whose gradients add up to nothing."""
+
+    def sum_gradients(self, gradients: Sequence[Tensor]) -> None:
+        for one in gradients:
+            one.zero_()
+
+
+@pytest.mark.parametrize("processes", [ALONE, Cancelled()])
+def test_the_sum_of_all_processes_gradients_moves_the_weights(
+    tmp_path: Path, config: TrainingConfig, processes: Processes
+):
+    run = Run(tmp_path / "run")
+    run.create(replace(config, weight_decay=0.0))
+    training = loop._Training(run, pytest.fail, processes)
+    before = {name: value.copy() for name, value in weights_of(training.model).items()}
+    training.step = 1
+    training._step(0.1)
+    moved = any((value != before[name]).any() for name, value in weights_of(training.model).items())
+    assert moved is (processes is ALONE)
 
 
 @pytest.mark.slow

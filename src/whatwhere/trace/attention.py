@@ -93,10 +93,9 @@ def layer_trace(
         found = measure(plain, turned, seen.planes.count, declared, tolerance)
     except NotARotation as reason:
         raise WhatwhereError(f"{name} cannot be read: in layer {seen.layer} {reason}.") from reason
-    if found.factor != 1:  # the factor belongs to the vectors, so that the trace's rotation is a pure one
-        stretch = plain_keys.new_ones(len(order))
-        stretch[:turning] = found.factor
-        plain_queries, plain_keys = plain_queries * stretch, plain_keys * stretch
+    stretch = plain_keys.new_ones(len(order))
+    stretch[:turning] = found.factor  # it belongs to the vectors, so that the trace's rotation is a pure one
+    plain_queries, plain_keys = plain_queries * stretch, plain_keys * stretch
     group = queries.shape[1] // keys.shape[1]
     visible = _visible(seen, places)
     layer = LayerTrace(
@@ -137,10 +136,8 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
     batch = len(seen.keys)
     at = places.expand(batch, -1)  # [batch, query]
     rows = mask.expand(batch, -1, -1).take_along_dim(at[..., None], 1)
-    rows = rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
-    if places.ndim == 2:
-        return rows
-    return rows[0] if bool((rows == rows[:1]).all()) else rows
+    rows = rows if rows.dtype == torch.bool else rows == 0
+    return rows[0] if places.ndim == 1 and bool((rows == rows[:1]).all()) else rows
 
 
 def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:

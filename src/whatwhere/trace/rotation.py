@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -74,7 +75,6 @@ def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row 
     turning = (u != v).any(0).nonzero().flatten().tolist()
     # [i, j] is 0 if (i, j) is a plane: the first coordinate becomes -second, the second becomes first.
     misfit = (v[:, :, None] + u[:, None, :]).abs().amax(0) + (v[:, None, :] - u[:, :, None]).abs().amax(0)
-    misfit.fill_diagonal_(torch.inf)
     allowed = 1e-6 * float(u.abs().max())
     first, second = [], []
     for i in turning:
@@ -108,8 +108,8 @@ def _with_silent(pairs: list[tuple[int, int]], silent: list[bool]) -> list[tuple
     if gap > 1:
         runs = [range(start, start + gap) for start in range(max(0, highest - gap + 1), lowest + 1)]
     else:
-        start = next(i for i in range(lowest, -3, -2) if not placed(i - 2))
-        end = next(i for i in range(highest, width + 2, 2) if not placed(i + 2))
+        start = next(i for i in count(lowest, -2) if not placed(i - 2))
+        end = next(i for i in count(highest, 2) if not placed(i + 2))
         runs = [range(start, end + 1, 2)]
     whole = next((run for run in runs if all(map(placed, run))), None)
     return pairs if whole is None else [(i, i + gap) for i in whole]
@@ -155,8 +155,8 @@ def measure(
     place = np.arange(seq, dtype=np.float64)
     angle = np.unwrap(torch.atan2(sin, cos).numpy(force=True), axis=0)
     found = torch.from_numpy(place @ (angle - angle[:1]) / max(1.0, float(place @ place)))
-    factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum()) if planes else 1.0
-    if abs(factor - 1) < tolerance:
+    factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum())
+    if not abs(factor - 1) >= tolerance:  # also where nothing turns, or all vectors are 0
         factor = 1.0
     rotation = Rotation(_declared(found, (length > 0).any(0).cpu(), declared, seq, tolerance))
     error = _misfit(plain, turned, rotation, factor)
@@ -184,7 +184,7 @@ def _declared(
     best = min(tables, key=off, default=None) if bool(shown.any()) else None
     if best is not None and off(best) * (seq - 1) <= ANGLES * tolerance:
         return best
-    if bool(shown.all()) or not bool((found[shown] > 0).all()) or not bool(shown.any()):
+    if not bool(shown.any()) or not bool((found[shown] > 0).all()):
         return found
     place = np.arange(len(found))
     between = np.exp(np.interp(place, place[shown.numpy()], np.log(found[shown].numpy())))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from whatwhere.studies.cache.tables import ABLE
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.cache.tables import ABLE, Policy
 from whatwhere.studies.results import Results
 
 BETTER = {"random": -0.1, "far": -0.1, "induction": -0.1}
@@ -54,3 +56,15 @@ def test_a_model_that_finds_no_keys_is_not_judged_by_them(made_up: Callable[...,
 
 def test_a_model_that_just_finds_enough_keys_is_judged_by_them(made_up: Callable[..., Results]):
     assert verdicts(made_up(BETTER, passkey=ABLE, half=ABLE))[KEYS] != "not tested"
+
+
+def test_only_half_of_the_heads_by_the_positional_score_is_asked_for_pass_keys(made_up: Callable[..., Results]):
+    results = made_up(BETTER)
+    rows = results.rows("policies", Policy)
+    none = Estimate(0.0, 0.0, 0.0, 8)
+    asked = [row for row in rows if (row.ranking, row.budget) == ("positional", 0.5)]
+    results.write("policies", [row if row in asked else replace(row, passkey=none) for row in rows])
+    assert verdicts(results)[KEYS] == "holds"
+    results.write("policies", [row for row in rows if row not in asked])
+    why = results.claims.set_index("id").loc[KEYS, "why"]
+    assert why == "half of the KV heads by the positional score was not measured."

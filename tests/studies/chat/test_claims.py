@@ -77,3 +77,7 @@ def test_without_results_the_papers_own_numbers_are_told() -> None:
 def test_one_task_or_other_sizes_are_not_judged() -> None:
     assert not_tested(0, evidence(letter=())) == "no model was measured on both tasks at one size."
     assert not_tested(1, evidence(number=(0.9,))) == "no model was measured on the number task at size 32."
+
+
+def test_as_good_on_both_tasks_is_not_above() -> None:
+    assert ABOVE.measure(evidence(letter=(0.9, 0.9, 0.9), number=(0.9, 0.8, 0.7))).value == pytest.approx(2 / 3)

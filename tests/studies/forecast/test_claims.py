@@ -50,6 +50,25 @@ def test_a_forecast_that_is_no_better_than_the_median_does_not_beat_it(judged) -
     assert found["forecast-orders-models"].verdict == "fails"
 
 
+def test_an_error_of_half_a_doubling_takes_half_from_the_lead_and_from_both_ends_of_its_interval(made_up) -> None:
+    longer = {name: length * math.sqrt(2) for name, length in NUMBER.items()}
+    beats = next(one for one in CLAIMS if one.id == "forecast-beats-dispersion")
+    sure, off = (beats.measure(among({"number": made_up("number", NUMBER, said)})) for said in (NUMBER, longer))
+    assert sure.interval is not None
+    assert off.value == pytest.approx(sure.value - 0.5)
+    assert off.interval == pytest.approx((sure.interval[0] - 0.5, sure.interval[1] - 0.5))
+
+
+def test_each_threshold_is_judged_by_its_own_breaks(made_up) -> None:
+    results = made_up("number", NUMBER)
+    rows = results.rows("forecasts", PredictedBreak)
+    results.write("forecasts", [replace(row, length=2 * row.length) if row.threshold == 0.9 else row for row in rows])
+    claim = next(one for one in CLAIMS if one.id == "forecast-within-a-quarter")
+    (one,) = judge([among({"number": results})], [claim])
+    assert (one.verdict, one.value, one.depends_on) == ("depends", 0, ("threshold",))
+    assert "With threshold 0.9: 1." in one.why
+
+
 def test_a_baseline_is_compared_on_the_variants_that_it_predicts(made_up) -> None:
     letter = made_up("letter", LETTER, LETTER | {"a": 900.0})  # the forecast is far off for variant a alone
     rows = [
@@ -77,3 +96,15 @@ def test_models_that_never_break_leave_it_untested(judged) -> None:
 def test_one_task_alone_can_be_judged(made_up) -> None:
     verdicts = made_up("number", NUMBER).claims.set_index("id").verdict
     assert verdicts["forecast-beats-dispersion"] == "holds"
+
+
+def test_variants_that_break_at_the_same_length_have_no_order(judged) -> None:
+    same = dict.fromkeys("abc", 100.0)
+    found = judged(number=same, letter=same)
+    assert found["forecast-orders-models"].why == "no two held-out variants surely break one after the other."
+    assert found["forecast-within-a-quarter"].verdict == "holds"
+
+
+def test_without_results_the_first_that_is_missing_is_named() -> None:
+    for one in judge([among({})], CLAIMS):
+        assert (one.missing, one.why) == (True, "forecast of number is not there.")

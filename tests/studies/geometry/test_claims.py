@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from evidence_among import among
 
+from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.geometry.claims import CLAIMS
 from whatwhere.studies.judging import judge
+from whatwhere.studies.results import Results
 
 
 @pytest.fixture
@@ -17,6 +19,12 @@ def judged(made_up):
         return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
 
     return run
+
+
+def judged_alone(name: str, results: Results) -> Judged:
+    """One claim, where every model has these results."""
+    (one,) = judge([Evidence(lambda *_: results)], [claim for claim in CLAIMS if claim.id == name])
+    return one
 
 
 def failing(found) -> set[str]:
@@ -30,6 +38,11 @@ def test_in_the_papers_world_all_hold(judged) -> None:
     assert found["frequency-separates-layers"].value == 35
     assert found["frequency-ids-near-table"].value == 0
     assert found["layer-1-plane"].value == 1
+    assert "opposite" not in found["index-keys-aligned"].why
+    assert "11 of 11 other layers have a plane of as large a share" in found["layer-1-plane"].why
+    assert found["frequency-separates-layers"].why == (
+        "Layers 0 to 3 reach ID 2.0 at most (layer 1), layers 5 to 11 have 37.0 at least (layer 9)."
+    )
     assert all(one.inputs == 512 for one in found.values())
 
 
@@ -45,13 +58,18 @@ def test_opposite_windows_are_told(made_up) -> None:
     results = made_up("number")
     frame = results["keys"]
     frame.loc[frame["keys"] == "all", "alignment"] = 0.1
-    one = next(one for one in judge([Evidence(lambda *_: results)], CLAIMS) if one.claim.id == "index-keys-aligned")
+    one = judged_alone("index-keys-aligned", results)
     assert "Each window has one direction, and the two are opposite" in one.why
+    frame.loc[(frame["layer"] == 1) & (frame["head"] == 0), "plane"] = 7
+    one = judged_alone("index-keys-aligned", results)
+    assert one.why.startswith("Layer 1, plane 7: all 0.100, target 0.990, pointers 0.990 (1 is aligned, 0 cancels).")
 
 
 def test_slow_first_layers_separate_neither_layers_nor_tasks(judged) -> None:
     late = (1, 2, 2, 38, 10, 39, 38, 38, 38, 37, 37, 38)
     assert failing(judged(ids=late)) == {"frequency-separates-tasks", "frequency-separates-layers"}
+    early = (1, 2, 2, 2, 10, 1, 38, 38, 38, 37, 37, 38)
+    assert failing(judged(ids=early)) == {"frequency-separates-layers"}
     one = judged(ids=(1, 33, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38))["frequency-separates-tasks"]
     assert (one.verdict, one.value) == ("fails", -1)
     assert one.interval == pytest.approx((-1.8, -0.2))
@@ -73,6 +91,25 @@ def test_a_model_that_has_not_learned_its_task_says_nothing(judged) -> None:
     )
 
 
+def test_the_hop_classes_of_the_model_as_trained_tell_whether_it_has_learned(made_up) -> None:
+    def verdict(kind: str, hop: int | None) -> str:
+        results = made_up("number")
+        frame = results["gating"]
+        classes = frame["hop"].isna() if hop is None else frame["hop"] == hop
+        frame.loc[(frame["kind"] == kind) & classes, "accuracy"] = 0.3
+        return judge([among({"number": results})], [CLAIMS[0]])[0].verdict
+
+    assert verdict("as trained", 2) == "not tested"
+    assert {verdict("closed", 2), verdict("as trained", None)} == {"holds"}
+
+
+def test_the_letter_layers_that_are_as_large_are_counted_by_statement(made_up) -> None:
+    there = {"number": made_up("number"), "letter": made_up("letter", agreement=0.5)}
+    found = {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+    assert "0 of 12 letter layers" in found["index-queries-turn"].why
+    assert "12 of 12 letter layers" in found["index-keys-aligned"].why
+
+
 def test_the_rank_among_nulls_is_told_and_shuffled_integers_decide(judged) -> None:
     one = judged()["index-queries-turn"]
     ranks = "40 of 100 other planes (median 0.30), 5 of 100 shuffled names (median 0.30), 2 of 100 other layers"
@@ -84,16 +121,17 @@ def test_the_rank_among_nulls_is_told_and_shuffled_integers_decide(judged) -> No
 
 
 def test_a_plane_that_is_slow_or_does_not_lead_does_not_carry_layer_1(made_up) -> None:
-    def plane(first: float, second: float):
+    def plane(first: float, second: float, width: float = 0.01, slowed: int = 5):
         results = made_up("number")
         frame = results["weights"]
         for at, weight in ((1, first), (2, second)):
             columns = ["weight", "weight_low", "weight_high"]
-            frame.loc[frame["plane"] == at, columns] = [weight, weight - 0.01, weight + 0.01]
-        frame["plane"] = frame["plane"].replace(1, 5)
-        return next(o for o in judge([Evidence(lambda *_: results)], CLAIMS) if o.claim.id == "layer-1-plane")
+            frame.loc[frame["plane"] == at, columns] = [weight, weight - width, weight + width]
+        frame["plane"] = frame["plane"].replace(1, slowed)
+        return judged_alone("layer-1-plane", results)
 
     slow, near = plane(0.9, 0.1), plane(0.4, 0.41)
+    assert [plane(0.75, 0.25, width, slowed=1).verdict for width in (0.125, 0.25)] == ["holds", "fails"]  # they touch
     assert (slow.verdict, slow.value) == ("fails", 5)
     assert (near.verdict, near.value) == ("fails", 2)  # the intervals overlap
     assert "ID 5 has 0.90 (0.89 to 0.91)" in slow.why
@@ -105,3 +143,14 @@ def test_the_distance_to_the_table_is_told_with_its_nulls(judged) -> None:
     assert (one.verdict, one.value) == ("holds", pytest.approx(1.5))  # three IDs in one model of two
     assert "0 of 1,000 tables with shuffled layers are as near" in one.why
     assert "Our four measures differ by 0.0 to 0.0 IDs" in one.why
+
+
+def test_each_measure_of_frequency_has_a_distance_of_its_own(made_up) -> None:
+    there = {task: made_up(task) for task in ("number", "letter")}
+    for results in there.values():
+        results["ids"].loc[results["ids"]["measure"] == "norm", "weighted_id"] += 5
+    (claim,) = (one for one in CLAIMS if one.id == "frequency-ids-near-table")
+    found = claim.measure(among(there))
+    assert found.value == 0
+    assert found.elsewhere["measure"] == pytest.approx({"norm": 5, "margin": 0, "variance at pointers": 0})
+    assert "Our four measures differ by 0.0 to 5.0 IDs" in found.why

@@ -18,16 +18,17 @@ STEPS = (0, 10, 20, 30)
 
 
 def made(
-    rows: dict[tuple[int, int], list[tuple[float, float, float, float]]], copying: list[float], fall: float = 0.1
+    rows: dict[tuple[int, int], list[tuple[float, float, float, float]]],
+    copying: list[float],
+    losses: tuple[float, ...] = (5.0, 4.0, 3.0, 2.0),
 ) -> Results:
     """Results with the given (positional, symbolic, previous, induction) of each head at each step."""
     results = Results(GROWTH, GrowthSettings(), "theory")
     cells = [(step, *head, *values[at]) for at, step in enumerate(STEPS) for head, values in rows.items()]
     results.write("scores", [Score(s, la, h, "chosen", 1e-4, p, y, 1.0, 0.5, 0.0, 8) for s, la, h, p, y, _, _ in cells])
     results.write("detectors", [Detector(s, la, h, one, two) for s, la, h, _, _, one, two in cells])
-    results.write(
-        "losses", [Loss(s, 100 * s, None, 5.0 - fall * s, gain) for s, gain in zip(STEPS, copying, strict=True)]
-    )
+    each = zip(STEPS, losses, copying, strict=True)
+    results.write("losses", [Loss(step, 100 * step, None, loss, gain) for step, loss, gain in each])
     results.write("onsets", find_onsets(results))
     return results
 
@@ -79,6 +80,7 @@ def test_a_head_that_is_pure_before_training_counts_as_one_token() -> None:
     assert value("growth-positional-first", made(early, [0, 0, 0.4, 2.0])) == 1000
     copies = made({(0, 0): [COPIER] * 4}, [0, 0, 0.4, 2.0])
     assert value("growth-copying-with-symbolic", copies) == pytest.approx(np.log2(3000))
+    assert value("growth-copying-with-symbolic", made(early, [2.0] * 4)) == pytest.approx(np.log2(1000))
 
 
 def test_what_never_happens_is_not_tested() -> None:
@@ -91,7 +93,11 @@ def test_what_never_happens_is_not_tested() -> None:
 
 
 def test_a_model_that_has_hardly_learned_tests_nothing() -> None:
-    results = made(GROWN, [0, 0, 0.4, 2.0], fall=0.03)
+    results = made(GROWN, [0, 0, 0.4, 2.0], (5.0, 2.0, 3.0, 4.1))
     for one in CLAIMS:
         with pytest.raises(NotTested, match=r"hardly learned: held-out loss 5.00 to 4.10 nats"):
             one.measure(Evidence.of(results))
+
+
+def test_one_nat_from_the_first_to_the_last_loss_is_enough() -> None:
+    assert value("growth-both-kinds", made(GROWN, [0, 0, 0.4, 2.0], (5.0, 4.5, 4.5, 4.0))) == 2

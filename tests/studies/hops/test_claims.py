@@ -52,6 +52,12 @@ def test_answers_that_can_hardly_be_read_have_no_layers(judged) -> None:
     assert "hardly ever be read" in judged(never=90)["number-layer-per-longer-hop"].why
 
 
+def test_half_of_the_answers_and_one_longer_chain_are_enough_to_count_layers(judged) -> None:
+    one = judged(dict.fromkeys(range(1, 6), 1.0), never=50)["number-layer-per-longer-hop"]
+    assert (one.value, one.why) == (pytest.approx(1), "Layers: 4 hops 5.00, 5 hops 6.00.")
+    assert one.interval == pytest.approx((0.8, 1.2))
+
+
 def test_without_a_loop_or_a_longer_chain_nothing_is_judged(judged) -> None:
     assert "nothing was looped" in judged(NEAR, loops=0)["number-looped-last-block"].why
     short = dict.fromkeys(range(1, 5), 1.0)

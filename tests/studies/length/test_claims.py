@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from evidence_among import among
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import judge
 from whatwhere.studies.length.claims import CLAIMS
+from whatwhere.studies.length.tables import Break
 
 NUMBER = {17: 1.0, 33: 0.9, 65: 0.4, 97: 0.2, 850: 0.1}
 LETTER = {17: 1.0, 33: 1.0, 65: 1.0, 97: 0.99, 850: 0.95}
@@ -51,6 +54,15 @@ def test_accuracies_at_longer_lengths_decide(judged, changed, lost) -> None:
     assert lost <= failing(judged(**changed))
 
 
+@pytest.mark.parametrize(
+    ("longer", "told"), [([33, 65, 97, 850], [33, 65, 97, 850]), (range(20, 30), range(20, 30, 2))]
+)
+def test_a_lead_is_told_at_five_lengths_or_so(judged, longer, told) -> None:
+    number, letter = ({17: 1.0} | dict.fromkeys(longer, value) for value in (0.5, 1.0))
+    each = ", ".join(f"{length}: 1.00 against 0.50" for length in told)
+    assert judged(number, letter)["letter-beats-number-on-length"].why.endswith(f"Letter against number at {each}.")
+
+
 def test_a_number_model_that_never_breaks_generalises(judged) -> None:
     one = judged(number={17: 1.0, 850: 0.9})["number-barely-generalises"]
     assert one.verdict == "fails"
@@ -69,6 +81,30 @@ def test_a_break_that_was_predicted_elsewhere_is_no_forecast(judged, number, ver
     if verdict == "fails":
         assert one.value == pytest.approx(math.log2(33 * (65 / 33) ** 0.8 / predicted))
         assert one.why == f"Half of the answers are wrong from 57 tokens on; predicted: {predicted:.0f}."
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "interval"),
+    [
+        (16, 24, (0.415, 1)),
+        (48, 64, (0.585, 1)),
+        (16, 64, (0, 1)),
+        (16, math.nan, (0, math.inf)),
+        (64, math.nan, (1, math.inf)),
+    ],
+)
+def test_the_interval_of_the_measured_break_is_that_of_the_forecasts_error(made_up, low, high, interval) -> None:
+    results = made_up("number", NUMBER)
+    lengths = {"measured": Estimate(40, low, high, 100), "predicted": Estimate(32, 30, 34, 100)}
+    rows = [replace(row, length=lengths[row.source]) for row in results.rows("breaks", Break)]
+    results.write("breaks", rows)
+    found = {one.claim.id: one for one in judge([among({"number": results})], CLAIMS)}
+    assert found["number-break-forecast"].value == pytest.approx(math.log2(40 / 32))
+    assert found["number-break-forecast"].interval == pytest.approx(interval, abs=1e-3)
+    end = "beyond 850" if math.isnan(high) else high
+    why = f"Accuracy falls below 0.5 at 40 tokens ({low} to {end}), interpolated."
+    assert found["number-barely-generalises"].why.startswith(why)
+    assert found["number-barely-generalises"].interval == (low, math.inf if math.isnan(high) else high)
 
 
 def test_a_model_without_working_cells_has_no_forecast(judged) -> None:

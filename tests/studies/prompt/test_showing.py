@@ -9,8 +9,10 @@ import pytest
 from evidence_among import among
 from matplotlib import pyplot
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.evidence import NotTested
 from whatwhere.studies.prompt import PROMPT
+from whatwhere.studies.prompt.tables import Forecast
 from whatwhere.studies.results import Results
 
 CLAIMS = {claim.id: claim for claim in PROMPT.all_claims()}
@@ -60,6 +62,24 @@ def test_a_forecast_that_nothing_put_to_the_test_is_not_judged(name: str, made_u
         CLAIMS[name].measure(among({"None": made_up(measured=157.0)}))
     refuted = CLAIMS[name].measure(among({"None": made_up(predicted=300.0, measured=nan, off=2.8)}))
     assert not CLAIMS[name].met(refuted.value)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "interval"), [(2000, 4000, (1, 2)), (250, 500, (1, 2)), (500, 4000, (0, 2)), (250, 1500, (0, 2))]
+)
+def test_a_forecast_is_off_by_the_distance_to_the_ends_of_its_interval(
+    made_up: Callable[..., Results], low: float, high: float, interval: tuple[float, float]
+):
+    results = made_up(measured=1000.0)
+    results.write("forecasts", [Forecast("margin", Estimate(900.0, low, high, 8), -1.0, 0.15)])
+    assert CLAIMS[FORECASTS[0]].measure(among({"None": results})).interval == pytest.approx(interval)
+
+
+def test_a_forecast_of_one_doubling_is_as_near_as_asked_for(made_up: Callable[..., Results]):
+    with pytest.raises(NotTested, match="Ask longer prompts"):
+        CLAIMS[FORECASTS[0]].measure(among({"None": made_up(predicted=1024.0, measured=nan, off=1.0)}))
+    with pytest.raises(NotTested, match="fails at 256 tokens, within the short prompts"):
+        CLAIMS[FORECASTS[0]].measure(among({"None": made_up(measured=256.0)}))
 
 
 def test_the_figure_shows_both_forecasts(made_up: Callable[..., Results]):

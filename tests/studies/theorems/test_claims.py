@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,6 +68,19 @@ def test_one_error_of_a_check_fails_its_claim(name: str, claim: str) -> None:
     assert (one.verdict, one.value) == ("fails", 3)
 
 
+def test_the_checks_of_a_claim_are_told_with_what_they_saw() -> None:
+    def why(**found: str) -> str:
+        checks = [replace(check(one), found=found.get(one, "")) for one in CHECKS]
+        return judged(checks=checks)["theorem-1-index"].why
+
+    (claim,) = (one for one in CLAIMS if one.id == "theorem-1-index")
+    assert isinstance(claim.measure, partial)
+    names = claim.measure.keywords["checks"]
+    told = f"0 errors in {100 * len(names)} cases: {'; '.join(names)}."
+    assert why() == told
+    assert why(**{names[0]: "a margin of 2"}) == f"{told} Seen: a margin of 2."
+
+
 @pytest.mark.parametrize(
     ("name", "claim"),
     [
@@ -111,6 +126,7 @@ def test_the_separation_rests_on_the_choice_of_layer() -> None:
         == "No margin is left in 1 of 2 layers. Figure 5A shows ID 42; ID 42 (layer 2) has the largest margin, 0.1."
     )
     assert judged(layers=TABLES["layers"][1:])[claim].verdict == "holds"
+    assert judged(layers=[LayerMargin(2, 42, 0.0027, 100, 0.0)])[claim].verdict == "fails"
     assert judged(layers=[])[claim].why == "the table of layers does not hold length 100."
 
 

@@ -55,6 +55,16 @@ def test_one_step_the_wrong_way_is_counted(judged, whole: Results) -> None:
     assert (one.verdict, one.value, one.inputs) == ("fails", 3, 2 * 3 * 4 * 8)  # once for each sharpness
 
 
+@pytest.mark.parametrize("score", ["symbolic", "positional"])
+def test_a_score_that_stays_where_the_share_rises_goes_the_wrong_way(judged, whole: Results, score: str) -> None:
+    def value(row: KnownScore) -> KnownScore:
+        rising = {"symbolic": Estimate(row.share, 0, 1, 8), "positional": Estimate(1 - row.share, 0, 1, 8)}
+        return replace(row, **(rising | {score: Estimate(0.5, 0, 1, 8)}))
+
+    one = judged(scores=[value(row) for row in whole.rows("scores", KnownScore)])["scores-rise-with-share"]
+    assert one.value == one.inputs
+
+
 def test_labels_of_null_heads_are_told_with_tau_and_gamma(judged, whole: Results) -> None:
     def label(row: NullLabel) -> NullLabel:
         pure = row.family == "random weights" and row.tau == 1e-4 and row.gamma == 0.1

@@ -12,8 +12,10 @@ from vocabularies_world import RISE, SEEDS
 
 import whatwhere as ww
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.evidence import NotTested
 from whatwhere.studies.measuring import draw
 from whatwhere.studies.results import Results
+from whatwhere.studies.vocabularies.claims import _finding
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.tables import Cost, Effect, Missing, Outcome, SizedRun, VocabulariesSettings
 
@@ -102,6 +104,15 @@ def test_one_seed_has_no_interval(sweep: Sweep):
     found = ww.study("vocabularies", sweep(seeds=(20,)))
     assert math.isnan(cost(found, "steps", "vocabulary").per_doubling.low)
     assert "seed, no interval" in found.claims.set_index("id").loc["vocabularies-hops-cost-steps-letter", "why"]
+
+
+def test_a_claim_has_an_interval_from_two_seeds_on():
+    assert _finding({20: 2.0}, "steps").interval is None
+    found = _finding({20: 1.0, 21: 3.0}, "steps")
+    width = math.tan(0.475 * math.pi)  # Student's with one degree of freedom is Cauchy's
+    assert (found.value, found.interval) == (2, pytest.approx((2 - width, 2 + width)))
+    with pytest.raises(NotTested, match="steps: needs runs that learned"):
+        _finding({}, "steps")
 
 
 def test_several_sizes_are_fitted_through_the_base():

@@ -64,10 +64,15 @@ def number_barely(evidence: Evidence) -> Finding:
     length = found[0].length
     if math.isnan(length.value):
         return Finding(math.inf, f"Accuracy stays above {HALF} up to {found[0].longest} tokens.", None, length.n)
-    end = f"{length.high:.0f}" if length.high == length.high else f"beyond {found[0].longest}"
-    why = f"Accuracy falls below {HALF} at {length.value:.0f} tokens ({length.low:.0f} to {end}), interpolated."
-    interval = length.low, math.inf if math.isnan(length.high) else length.high
-    return Finding(length.value, why, interval, length.n)
+    low, high = _interval(length)
+    end = f"beyond {found[0].longest}" if math.isinf(high) else f"{high:.0f}"
+    why = f"Accuracy falls below {HALF} at {length.value:.0f} tokens ({low:.0f} to {end}), interpolated."
+    return Finding(length.value, why, (low, high), length.n)
+
+
+def _interval(length: Estimate) -> tuple[float, float]:
+    """Of a break; it has no end if accuracy may stay above at the longest inputs measured."""
+    return length.low, math.inf if math.isnan(length.high) else length.high
 
 
 def forecast(evidence: Evidence) -> Finding:
@@ -82,10 +87,10 @@ def forecast(evidence: Evidence) -> Finding:
         raise NotTested("the number model has no measured or no predicted break.")
     if math.isnan(measured.value) or math.isnan(predicted.value):
         raise NotTested("the number model does not break within the lengths measured, or is not predicted to.")
-    value, *ends = (abs(math.log2(predicted.value / length)) for length in (measured.value, *measured.interval))
-    across = measured.low <= predicted.value <= measured.high
+    lengths = (measured.value, *_interval(measured))
+    off, most, least = (math.log2(predicted.value) - math.log2(length) for length in lengths)
     why = f"Half of the answers are wrong from {measured.value:.0f} tokens on; predicted: {predicted.value:.0f}."
-    return Finding(value, why, (0.0 if across else min(ends), max(ends)), measured.n)
+    return Finding(abs(off), why, (max(0.0, least, -most), max(abs(least), abs(most))), measured.n)
 
 
 def decay_in_order(evidence: Evidence) -> Finding:

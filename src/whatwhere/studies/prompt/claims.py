@@ -40,7 +40,7 @@ def off(evidence: Evidence, rule: str) -> Finding:
             row.off, f"The forecast is {predicted}; none was seen up to {about.longest:,}.", inputs=row.length.n
         )
     ends = [log2((FARTHEST if isnan(end) else end) / about.measured) for end in row.length.interval]
-    interval = (0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends)), max(map(abs, ends)))
+    interval = (max(0.0, ends[0], -ends[1]), max(map(abs, ends)))
     why = f"The forecast is {predicted}; the model fails at {about.measured:,.0f}."
     return Finding(row.off, why, interval, row.length.n)
 
