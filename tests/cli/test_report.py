@@ -32,7 +32,11 @@ def test_a_reproduction_is_drawn_judged_and_shown_anew(tmp_path: Path, monkeypat
 def test_claims_without_results_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]):
     first, second, third, *_ = all_claims()
     print_claims(
-        [Judged(first, "holds", "", 1.0), Judged(second, "not tested", "", missing=True), Judged(third, "not tested", "")]
+        [
+            Judged(first, "holds", "", 1.0),
+            Judged(second, "not tested", "", missing=True),
+            Judged(third, "not tested", ""),
+        ]
     )
     shown = capsys.readouterr().out
     assert first.title in shown

@@ -126,6 +126,7 @@ def test_defaults_are_the_paper_s():
         (lambda: NumberTask(target=0), "expected target of 1 or more, got 0"),
         (lambda: NumberTask(max_hops=5, context=3, integers=64), "visit 4 pre-target tokens, and there are 3"),
         (lambda: NumberTask(integers=15), "16 positions back .*integers end at 15.*Raise integers to 16"),
+        (lambda: NumberTask(integers=4, parts=2), "25 positions back .*end at 15.*Raise integers to 6"),
         (lambda: make_task("number", distractors="none"), "expected distractors of in-range, any, got 'none'"),
         (
             lambda: make_task("letter", generator="easy"),
@@ -175,6 +176,12 @@ def test_the_oracle_refuses_sequences_without_an_answer(task, text, message):
 def test_the_oracle_refuses_ids_outside_the_vocabulary():
     with pytest.raises(WhatwhereError, match="expected token ids from 0 to 135, got 136"):
         NumberTask().solve(np.array([[0, 136]]))
+
+
+def test_measurements_of_single_tokens_refuse_pointers_of_several():
+    LetterTask().require_whole_pointers("geometry")
+    with pytest.raises(WhatwhereError, match=r"pointers are one token each, got parts=2: geometry changes"):
+        LetterTask(parts=2).require_whole_pointers("geometry")
 
 
 def test_windows_hold_every_key_but_the_query():

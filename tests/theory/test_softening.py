@@ -18,6 +18,13 @@ def test_the_lemma_holds_on_every_input_of_random_heads() -> None:
     assert check.inputs == 20 * (3**2 + 3**3 + 3**4)
 
 
+def test_equal_tokens_tie_in_the_heads_that_do_not_look_at_places() -> None:
+    tokens = np.array([[0, 1, 1, 2], [2, 2, 0, 1]])
+    for places in (True, False):
+        logits = softening._logits(softening._random_head(3, places=places), tokens)
+        assert (logits[0, 1] == logits[0, 2], logits[1, 0] == logits[1, 1]) == (not places, not places)
+
+
 def test_a_smaller_temperature_than_the_lemmas_is_seen_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = softening._softmax
     monkeypatch.setattr(softening, "_softmax", lambda head, tokens, beta: plain(head, tokens, beta / 20))

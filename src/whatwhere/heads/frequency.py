@@ -157,9 +157,9 @@ def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) ->
 def _variance(
     by_plane: Float[Tensor, "batch head key plane"], total: Float[Tensor, "batch head key"]
 ) -> Float[Tensor, "batch head plane"]:
-    by_plane = by_plane - by_plane.mean(-2, keepdim=True)
     centred = total - total.mean(-1, keepdim=True)
     spread = centred.square().sum(-1, keepdim=True)  # [batch, head, 1]
+    # Centred numbers sum to 0, so the mean of a plane's logits drops out of the product.
     share = torch.einsum("bhkp,bhk->bhp", by_plane, centred) / spread
     # Equal logits differ by rounding only, and shares of that would be noise.
     return share.masked_fill(spread <= 1e-20 * (1 + total.square().sum(-1, keepdim=True)), torch.nan)
