@@ -148,6 +148,9 @@ def test_defaults_are_the_paper_s():
             r"at most 32,768 tokens in a sequence .*got 1,000,000,009; lower the sizes",
         ),
         (lambda: NumberTask(symbols=10**8), "at most 1,048,576 tokens in the vocabulary, got 100,000,016"),
+        (lambda: LetterTask(parts=9), "expected at most 8 parts of a pointer, got 9"),
+        (lambda: NumberTask().sample(10**13), "10,000,000,000,000 sequences of 17 tokens would take about"),
+        (lambda: NumberTask().sample(10**6, extra_target=10**8), "sequences of 100,000,017 tokens would take about"),
         (lambda: LetterTask().chains(1, 8), "expected chains of 1 to 7 hops, which fit this task, got 8"),
         (lambda: NumberTask().split("exam"), "expected a split of train, validation, test, got 'exam'"),
         (lambda: task_from_dict([]), r"expected a task as its name and parameters, got \[\]"),
@@ -176,6 +179,12 @@ def test_the_oracle_refuses_sequences_without_an_answer(task, text, message):
 def test_the_oracle_refuses_ids_outside_the_vocabulary():
     with pytest.raises(WhatwhereError, match="expected token ids from 0 to 135, got 136"):
         NumberTask().solve(np.array([[0, 136]]))
+
+
+def test_the_largest_sizes_are_allowed():
+    assert LetterTask(parts=8).length == 8 + 8 * 9
+    assert LetterTask(target=2**15 - 9).length == 2**15
+    assert NumberTask(symbols=2**20 - 16).vocab_size == 2**20
 
 
 def test_measurements_of_single_tokens_refuse_pointers_of_several():

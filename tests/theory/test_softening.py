@@ -31,6 +31,18 @@ def test_a_smaller_temperature_than_the_lemmas_is_seen_to_fail(monkeypatch: pyte
     assert lemma_holds(heads=20).errors > 0
 
 
+def test_more_attention_off_the_best_keys_than_the_lemma_allows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With two tokens the bound exp(-beta gap) is nearly reached: 1.6 times as much attention breaks it.
+    plain = softening._softmax
+
+    def leaking(head: softening._Head, tokens: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        weights, decoded = plain(head, tokens, beta)
+        return np.where(softening._hard(head, tokens)[0], weights, 1.6 * weights), decoded
+
+    monkeypatch.setattr(softening, "_softmax", leaking)
+    assert lemma_holds(heads=20).errors > 20
+
+
 def test_attention_to_the_wanted_key_falls_with_every_length() -> None:
     check = softmax_disperses()
     assert check.passed
