@@ -49,13 +49,6 @@ def test_intervals_resample_inputs_with_all_their_queries() -> None:
         assert estimate.n == int(batch.hops.sum())
 
 
-def test_a_single_input_has_intervals_over_its_queries(make_layer: MakeLayer) -> None:
-    scores = score(Trace((make_layer(batch=1, seq=20, queries=range(4, 20)),)))
-    estimate = estimates(scores)[0][0][0]
-    assert estimate.low < estimate.value < estimate.high
-    assert estimate.n == 16
-
-
 def test_the_share_of_the_entropy_is_that_of_the_keys_that_each_query_sees(make_layer: MakeLayer) -> None:
     flat = make_layer(size=0.0, queries=(3, -1))
     torch.testing.assert_close(score(Trace((flat,))).entropy_share, torch.ones(1, 2, dtype=torch.float64))

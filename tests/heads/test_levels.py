@@ -106,6 +106,12 @@ def test_swapping_tokens_is_exact_for_a_head_in_float64() -> None:
     torch.testing.assert_close(swapped.each_symbolic, keys.each_symbolic, rtol=0, atol=1e-12)
 
 
+def test_inputs_of_two_tokens_have_no_two_tokens_to_swap(run: Run) -> None:
+    scores = score_model(run.load(0), tokens(3)[:, :2], level="tokens")
+    assert scores.each_positional.shape == (2, 3, 1, 1)
+    assert scores.each_positional.isnan().all()
+
+
 def test_only_the_layers_asked_for_are_scored(run: Run) -> None:
     some = score_model(run.load(5), tokens(2), layers=[1])
     assert some.layers == (1,)
