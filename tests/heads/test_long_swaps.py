@@ -151,7 +151,7 @@ def test_no_temporary_of_a_long_input_is_as_large_as_its_content_by_position_mat
 
 @pytest.mark.parametrize(
     ("tau", "queries", "samples"),
-    [(1e-4, 20, None), (0.1, 2, None), (0.1, 2, 2000)],
+    [(0.01, 20, None), (0.1, 2, None), (0.1, 2, 2000)],
     ids=["few swaps", "all swaps", "drawn swaps"],
 )
 def test_a_smaller_tile_bounds_the_temporaries_of_each_path(

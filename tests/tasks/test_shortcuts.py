@@ -116,7 +116,7 @@ def test_chains_end_at_the_only_target_token():
     view = View(task, task.encode("a1 ba cb da ed")[None])
     assert view.goals[0].tolist() == [-1, 0, 1, 0, 3]
     assert view.reached(1, 1)[0].tolist() == [2, 1, 0, 0, 0]
-    assert view.reached(2)[0].tolist() == [1, 0, 0, 0, 0]
+    assert view.reached(2, 3)[0].tolist() == [1, 0, 0, 0, 0]
     assert view.longest_chain()[0].tolist() == [2, 1, 0, 0, 0]
 
 
