@@ -39,6 +39,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "tasks/__init__.py": ("tests/tasks/test_task.py",),
     "tasks/both_vocabulary.py": ("tests/tasks/test_both.py",),
     "tasks/letter.py": ("tests/tasks/test_task.py", "tests/tasks/test_generators.py"),
+    "tasks/number.py": ("tests/tasks/test_task.py", "tests/tasks/test_number.py"),
     "store/mirror.py": ("tests/store/test_addresses.py",),
     "theory/oracle.py": ("tests/theory/test_index_head.py", "tests/theory/test_retrieval_head.py"),
     "theory/check.py": ("tests/theory/test_feasibility.py",),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads import estimate
 from whatwhere.heads.estimate import (
     Estimate,
     bootstrap_interval,
@@ -96,6 +97,18 @@ def test_all_heads_share_the_same_draws() -> None:
     drawn = bootstrap_means(np.concatenate([values, values + 1], 1), resamples=100)
     np.testing.assert_allclose(drawn[:, 1] - drawn[:, 0], 1)
     assert drawn.shape == (100, 2)
+
+
+def test_draws_are_kept_for_the_next_interval_unless_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, known = np.arange(7.0)[:, None], estimate._times_drawn.cache_info
+    estimate._times_drawn.cache_clear()
+    first, again = (bootstrap_means(values, resamples=50) for _ in range(2))
+    assert (known().misses, known().hits) == (1, 1)
+    monkeypatch.setattr(estimate, "_KEPT", 7 * 50 - 1)
+    large = bootstrap_means(values, resamples=50)
+    assert (known().misses, known().hits) == (1, 1)
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, large)
 
 
 def test_impossible_requests_are_refused() -> None:

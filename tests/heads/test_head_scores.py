@@ -49,11 +49,20 @@ def test_intervals_resample_inputs_with_all_their_queries() -> None:
         assert estimate.n == int(batch.hops.sum())
 
 
-def test_a_single_input_has_intervals_over_its_queries(make_layer: MakeLayer) -> None:
-    scores = score(Trace((make_layer(batch=1, seq=20, queries=range(4, 20)),)))
-    estimate = estimates(scores)[0][0][0]
-    assert estimate.low < estimate.value < estimate.high
-    assert estimate.n == 16
+def test_the_share_of_the_entropy_is_that_of_the_keys_that_each_query_sees(make_layer: MakeLayer) -> None:
+    flat = make_layer(size=0.0, queries=(3, -1))
+    torch.testing.assert_close(score(Trace((flat,))).entropy_share, torch.ones(1, 2, dtype=torch.float64))
+    visible = flat.visible.expand(2, -1, -1).clone()
+    visible[1, :, 0] = False  # one key less for the second input
+    keys = flat.keys.clone()
+    asked = flat.queries.clone()
+    keys[..., 1, 0], asked[..., 0] = 3.0, 3.0
+    other = replace(flat, keys=keys, queries=asked, visible=visible, query_positions=flat.query_positions.expand(2, -1))
+    scores = score(Trace((other,)))
+    entropy = scores.each_entropy[0]  # [batch, head, query]
+    most = torch.tensor([[4.0, 9.0], [3.0, 8.0]], dtype=torch.float64).log()[:, None]  # visible keys of both inputs
+    torch.testing.assert_close(scores.entropy_share[0], (entropy / most).mean((0, 2)))
+    assert (scores.entropy_share < 1 - 1e-3).all()
 
 
 def test_centred_scores_and_the_flat_rest_sum_to_1_and_a_flat_head_reads_0(make_layer: MakeLayer) -> None:
@@ -71,6 +80,9 @@ def test_joined_inputs_keep_their_reading(make_layer: MakeLayer) -> None:
     joined = join_inputs(parts)
     assert joined.inputs == 4
     torch.testing.assert_close(joined.positional, (parts[0].positional + parts[1].positional) / 2)
+    alone = join_inputs(parts[:1])
+    assert alone.reading == "all"
+    torch.testing.assert_close(alone.positional, parts[0].positional)
 
 
 def test_a_reading_whose_queries_were_not_traced_is_refused(make_layer: MakeLayer) -> None:

@@ -14,6 +14,7 @@ from whatwhere.heads.weighting import TAUS, band
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.trace.layer import Trace
 from whatwhere.trace.traceable import trace
 from whatwhere.training.run import Run
 
@@ -33,6 +34,19 @@ def test_a_model_is_scored_as_its_trace_is(run: Run, monkeypatch: pytest.MonkeyP
     for name in ("each_positional", "each_symbolic", "each_entropy", "each_own"):
         torch.testing.assert_close(getattr(parts, name), getattr(whole, name), rtol=0, atol=1e-5)
         assert not getattr(parts, name).requires_grad
+
+
+def test_inputs_longer_than_a_block_are_traced_one_by_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def counted(model: object, some: torch.Tensor, **options: object) -> Trace:
+        sizes.append(len(some))
+        return trace(model, some, **options)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(whatwhere.heads.levels, "trace", counted)
+    monkeypatch.setattr(whatwhere.heads.levels, "TOKENS_AT_ONCE", 16)
+    assert score_model(run.load(0), tokens(3)).inputs == 3
+    assert sizes == [1, 1, 1]
 
 
 def test_the_number_of_cores_changes_nothing_and_is_left_as_it_was(run: Run) -> None:
@@ -90,6 +104,12 @@ def test_swapping_tokens_is_exact_for_a_head_in_float64() -> None:
     head, inputs = index_head(1.0, 5.0), tokens(3)
     keys, swapped = score_model(head, inputs), score_model(head, inputs, level="tokens")
     torch.testing.assert_close(swapped.each_symbolic, keys.each_symbolic, rtol=0, atol=1e-12)
+
+
+def test_inputs_of_two_tokens_have_no_two_tokens_to_swap(run: Run) -> None:
+    scores = score_model(run.load(0), tokens(3)[:, :2], level="tokens")
+    assert scores.each_positional.shape == (2, 3, 1, 1)
+    assert scores.each_positional.isnan().all()
 
 
 def test_only_the_layers_asked_for_are_scored(run: Run) -> None:

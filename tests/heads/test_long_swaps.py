@@ -81,6 +81,15 @@ def test_of_a_sharp_head_one_key_matters_and_of_a_flat_head_all() -> None:
     assert important_keys(factors(torch.full_like(sharp, 1e-3), 1e-4, counted)).all()
 
 
+def test_a_key_whose_swaps_share_too_little_of_the_weight_is_left_out() -> None:
+    # At tau 1 the swaps of key 1 with the 998 others weigh 998 exp(16), and those of key 0 as good as 998 exp(50): a
+    # share of 2e-15. Both keys together would be chosen if only a share of 1e-18 could be left out.
+    mass = torch.zeros(1, 1, 1000, dtype=torch.float64)
+    mass[..., 0], mass[..., 1] = 50.0, 16.0
+    chosen = important_keys(factors(mass, 1.0, torch.ones(1, 1000, dtype=torch.bool)))
+    assert chosen.nonzero()[:, 2].tolist() == [0]
+
+
 @pytest.mark.parametrize("changes", [{"cap": 1.5}, {"sink": torch.tensor([2.0, -1.0], dtype=torch.float64)}, {}])
 def test_caps_sinks_and_windows_are_the_same_on_both_paths(
     make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
@@ -140,6 +149,22 @@ def test_no_temporary_of_a_long_input_is_as_large_as_its_content_by_position_mat
     assert watched.largest <= TILE < 2 * 1100**2
 
 
+@pytest.mark.parametrize(
+    ("tau", "queries", "samples"),
+    [(0.01, 20, None), (0.1, 2, None), (0.1, 2, 2000)],
+    ids=["few swaps", "all swaps", "drawn swaps"],
+)
+def test_a_smaller_tile_bounds_the_temporaries_of_each_path(
+    make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, tau: float, queries: int, samples: int | None
+) -> None:
+    layer = make_layer(batch=1, heads=1, seq=200, size=2.0, queries=range(200 - queries, 200))
+    for module in (whatwhere.heads.long_swaps, whatwhere.heads.scores):
+        monkeypatch.setattr(module, "TILE", 4096)  # of drawn swaps 512 at a time, with 8 coordinates
+    with LargestResult() as watched:
+        score(Trace((layer,)), tau, samples=samples)
+    assert watched.largest <= 4096
+
+
 def test_a_long_input_at_a_small_tau_needs_a_fraction_of_the_time_of_all_swaps(make_layer: MakeLayer) -> None:
     trace = Trace((make_layer(batch=1, heads=2, seq=2048, width=16, size=1.5),))
     times = []
@@ -161,6 +186,17 @@ def test_sampled_swaps_come_as_near_as_their_bound_says(make_layer: MakeLayer) -
     again, other = score(trace, 0.1, samples=20_000), score(trace, 0.1, samples=20_000, seed=1)
     assert torch.equal(again.each_positional, sampled.each_positional)
     assert not torch.equal(other.each_positional, sampled.each_positional)
+
+
+def test_a_weighting_without_two_keys_has_no_score_also_where_swaps_are_sampled(make_layer: MakeLayer) -> None:
+    trace = Trace((make_layer(seq=50, size=0.6),))
+    weightings = [Weighting(0.1, among=among) for among in (None, (3, 8), (3,), ())]
+    _, two, one, none = score_weightings(trace, weightings, samples=20)
+    exact = score(trace, 0.1, among=(3, 8))  # a single swap, so every draw is it
+    torch.testing.assert_close(two.each_positional, exact.each_positional, rtol=0, atol=1e-12)
+    for scores in (one, none):
+        assert scores.each_positional.isnan().all()
+        assert scores.each_symbolic.isnan().all()
 
 
 def test_sampling_leaves_alone_what_few_swaps_decide(make_layer: MakeLayer) -> None:

@@ -96,6 +96,14 @@ def test_a_band_is_pure_where_every_temperature_is() -> None:
     assert both.gamma == loose.gamma
 
 
+def test_a_band_of_one_temperature_is_the_purity_at_it() -> None:
+    alone = four_heads()
+    both = pure_over([alone])
+    for kind in KINDS:
+        np.testing.assert_array_equal(both.pure(kind), alone.pure(kind))
+    assert (both.gamma, both.steps.tolist()) == (0.1, STEPS.tolist())
+
+
 def test_a_band_of_different_checkpoints_or_tolerances_is_refused() -> None:
     one, other = (purity(STEPS, np.ones((4, 1, 1)), np.ones((4, 1, 1)), gamma) for gamma in (0.1, 0.05))
     for band in ([], [one, other]):

@@ -77,6 +77,20 @@ def test_another_way_to_the_answer_is_equivalent_and_a_jump_is_beyond() -> None:
     assert shares["path", 2, "index"] == 0
 
 
+def test_distances_that_a_layer_serves_are_counted_together_for_that_layer_alone() -> None:
+    task = NumberTask()
+    batch = task.sample(8, seed=1)  # two inputs of each hop class
+    strongest = np.tile(task.vocabulary.goals(batch.tokens)[None, :, None], (2, 1, 1, 1))
+    strongest[1, batch.hops == 4] = 0  # layer 1 looks away on inputs of four hops
+    rows = role_shares(strongest, batch, task.vocabulary, served={1: (2, 3, 9), 0: (7,)})
+    served = {row.role: row for row in rows if row.queries == "served"}
+    assert {(row.layer, row.distance) for row in served.values()} == {(1, None)}
+    assert sum(row.queries == "served" for row in rows) == len(served) == 6
+    # Pointers 2 hops away from the answer: of 2, 3 and 4 hops, two inputs each; 3 hops away: of 3 and 4.
+    assert (served["index"].share.value, served["index"].share.n) == (pytest.approx((4 + 2) / (6 + 4)), 10)
+    assert not any(row.queries == "served" for row in role_shares(strongest, batch, task.vocabulary))
+
+
 def test_roles_of_no_input_are_refused() -> None:
     task = NumberTask()
     batch = task.sample(1, seed=0)

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import mean
 from whatwhere.heads.levels import score_model, score_model_weightings
-from whatwhere.heads.summary import HeadSummary, score_windows, summary_rows
+from whatwhere.heads.scores import score
+from whatwhere.heads.summary import HeadSummary, estimates, score_windows, summary_rows
 from whatwhere.heads.weighting import TAU, Weighting, band
 from whatwhere.tasks import NumberTask
 from whatwhere.theory.index_head import index_head
-from whatwhere.trace.layer import Tokens
+from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 from whatwhere.training.run import Run
 
 
@@ -32,6 +36,20 @@ def test_a_summary_holds_the_scores_with_intervals_around_them(run: Run) -> None
         assert row.symbolic.n == 40
         assert row.entropy_share == pytest.approx(row.entropy / math.log(17))
         assert row.undefined == 0
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 5])
+def test_intervals_are_over_inputs_with_all_their_queries_or_over_the_queries_of_a_single_input(
+    make_layer: Callable[..., LayerTrace], inputs: int
+) -> None:
+    scores = score(Trace((make_layer(batch=inputs, heads=2, seq=12, queries=range(1, 12)),)), 0.1)
+    shape = inputs, 11
+    clusters = np.arange(11) if inputs == 1 else np.arange(inputs)[:, None]
+    for each, ((*heads,),) in zip((scores.each_positional, scores.each_symbolic), estimates(scores, 3), strict=True):
+        for head, found in enumerate(heads):
+            wanted = mean(each[0, :, head].flatten().numpy(), np.broadcast_to(clusters, shape).ravel(), seed=3)
+            assert (found.value, *found.interval) == pytest.approx((wanted.value, *wanted.interval))
+            assert found.n == wanted.n == inputs * 10  # the first query has a single key, and no score
 
 
 def test_the_index_head_is_labelled_positional() -> None:

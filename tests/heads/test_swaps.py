@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whatwhere.heads.swaps import swap_cosines
+from whatwhere.heads.swaps import ShortInputs, all_swaps, factors, mean_of, swap_cosines, weighted_means
+from whatwhere.heads.weighting import Weighting
+from whatwhere.trace.layer import LayerTrace
 
 logits = st.floats(-1e6, 1e6)
 
@@ -51,3 +56,69 @@ def test_the_tanh_form_equals_the_cosh_form(d: float, after: float) -> None:
 def test_a_swap_that_changes_nothing_is_positional_and_one_that_carries_attention_along_symbolic(d: float) -> None:
     assert cosines(d, d) == pytest.approx((1, sech(d)), abs=1e-14)
     assert cosines(d, -d) == pytest.approx((sech(d), 1), abs=1e-14)
+
+
+def test_every_swap_of_two_counted_keys_is_listed_once() -> None:
+    counted = torch.tensor([[True, False, True, False], [True, True, False, True], [False, False, False, True]])
+    swaps = all_swaps(counted)
+    found = [
+        (int(swaps.query[first]), int(swaps.key[first]), int(swaps.key[second]))
+        for first, second in zip(swaps.first, swaps.second, strict=True)
+    ]
+    assert found == [(0, 0, 2), (1, 0, 1), (1, 0, 3), (1, 1, 3)]
+
+
+def test_means_weigh_each_swap_by_the_attention_that_it_moves() -> None:
+    generator = torch.Generator().manual_seed(0)
+    counted = torch.tensor([[True, True, False, False], [True, True, True, True], [True, False, False, False]])
+    swaps = all_swaps(counted)
+    attention, others = torch.rand(2, 2, 3, 4, generator=generator, dtype=torch.float64)  # [row, query, key]
+    before, after = torch.randn(2, len(swaps.first), 2, generator=generator, dtype=torch.float64)
+    shared = factors(attention, 0.5, counted)  # two temperatures of one attention, then another attention
+    weightings = [shared, shared._replace(tau=0.1), factors(others, 0.1, counted)]
+    means = weighted_means(before, after, swaps, weightings)
+    assert means.shape == (3, 2, 2, 3)
+    both = torch.stack(swap_cosines(before, after))  # [2, swap, row]
+    for number, (mass, tau) in enumerate(((attention, 0.5), (attention, 0.1), (others, 0.1))):
+        for row in range(2):
+            for query in range(2):
+                listed = [n for n, first in enumerate(swaps.first) if swaps.query[first] == query]
+                moved = [
+                    abs(mass[row, query, swaps.key[swaps.first[n]]] - mass[row, query, swaps.key[swaps.second[n]]])
+                    for n in listed
+                ]
+                weights = (torch.stack(moved) / tau).softmax(0)
+                torch.testing.assert_close(means[number, :, row, query], both[:, listed, row] @ weights)
+    assert means[..., 2].isnan().all()  # a single key has no swap
+
+
+def test_a_mean_without_weights_is_undefined() -> None:
+    sums = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    torch.testing.assert_close(mean_of(sums), torch.tensor([[0.5, torch.nan], [0.25, torch.nan]]), equal_nan=True)
+
+
+@pytest.mark.parametrize(("rotated", "layout"), [(8, "half"), (4, "interleaved"), (0, "half")])
+def test_short_inputs_are_scored_as_the_definition_says(
+    make_layer: Callable[..., LayerTrace], brute_force: Callable[..., tuple[float, float]], rotated: int, layout: str
+) -> None:
+    layer = make_layer(seq=6, queries=(3, 5), rotated=rotated, layout=layout, size=1.2)
+    layer = replace(layer, scale=0.7)
+    counted = Weighting().counted(layer)
+    logits = layer.logits()
+    weights = factors(logits.softmax(-1).flatten(0, 1), 0.1, counted)
+    scores = ShortInputs(layer, counted).scores(layer, logits.flatten(0, 1), [weights])[0]  # [2, row, query]
+    for input, head, query in ((0, 0, 0), (0, 1, 1), (1, 0, 1)):
+        found = scores[:, 2 * input + head, query].tolist()
+        assert found == pytest.approx(brute_force(layer, input, head, query, 0.1), abs=1e-12)
+
+
+def test_short_inputs_fit_layers_with_the_same_queries_keys_and_frequencies(
+    make_layer: Callable[..., LayerTrace],
+) -> None:
+    layer = make_layer(queries=(4, -1))
+    counted = Weighting().counted(layer)
+    short = ShortInputs(layer, counted)
+    assert short.fits(make_layer(queries=(4, -1), seed=1), counted)
+    assert not short.fits(make_layer(queries=(5, -1)), counted)
+    assert not short.fits(layer, Weighting(among=(1, 2, 3)).counted(layer))
+    assert not short.fits(make_layer(queries=(4, -1), rotated=4), counted)

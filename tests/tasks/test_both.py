@@ -188,6 +188,7 @@ def test_a_task_survives_its_description_and_draws_chains() -> None:
     ("call", "message"),
     [
         (lambda: BothTask(letters=5), "2 hops need 6 letters in the decoy generator.*there are 5"),
+        (lambda: BothTask(letters=52, context=1000), "at most 1,048,576 tokens in the vocabulary"),
         (lambda: BothTask(target=2), "decoy generator needs 3 target tokens"),
         (lambda: make_task("both", generator="paper"), "expected parameters of the both task .* got 'generator'"),
         (lambda: BothTask().conflicts(4, where="first"), "expected a conflict on the hops last or every, got 'first'"),

@@ -92,6 +92,16 @@ def test_sequences_that_splits_share_are_counted():
     assert NumberTask().dataset(800).shared() == 0
 
 
+def test_the_manifest_counts_the_sequences_of_each_split_and_hop_class():
+    manifest = NumberTask().dataset(802).manifest()
+    assert manifest["sequences"] == {"train": 722, "validation": 4, "test": 76}
+    assert manifest["hops"] == {
+        "train": {"1": 181, "2": 181, "3": 180, "4": 180},
+        "validation": {"1": 1, "2": 1, "3": 1, "4": 1},
+        "test": {"1": 19, "2": 19, "3": 19, "4": 19},
+    }
+
+
 def test_too_few_for_the_splits_is_refused():
     with pytest.raises(WhatwhereError, match=r"4 hop classes needs 800 sequences or more.*got 799"):
         NumberTask().dataset(799)

@@ -44,6 +44,15 @@ def test_tokens_of_the_path_occur_once_so_that_its_positions_are_unique(task, ex
         assert ((left[rows] == left[rows, position][:, None]).sum(1) == 1).all()
 
 
+@pytest.mark.parametrize("extra", [0, 20])
+@pytest.mark.parametrize("task", [PAPER, DECOY, STRICT, SIMPLE], ids=lambda task: task.generator)
+def test_every_integer_is_equally_likely_in_the_target_window(task, extra):
+    tokens = task.sample(4000, seed=5, extra_target=extra).tokens[:, : 8 + extra]
+    counts = np.bincount(task.whole.right(tokens).ravel(), minlength=16)
+    assert not counts[:8].any()
+    assert counts[8:] / counts.sum() == pytest.approx(1 / 8, abs=0.008)
+
+
 @pytest.mark.parametrize("extra", [0, 60])
 def test_strict_sequences_have_one_token_for_each_left_letter(extra):
     tokens = STRICT.sample(2000, seed=3, extra_target=extra).tokens

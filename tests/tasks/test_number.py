@@ -41,3 +41,12 @@ def test_the_answer_formula_of_the_appendix_is_wrong_and_the_corrected_one_right
     right = (printed >= 1) & (printed <= 8)
     right[right] = batch.tokens[rows[right], printed[right] - 1] == batch.answers[right]
     assert right.mean() < 0.3
+
+
+def test_integers_off_the_path_lead_to_every_earlier_place_equally_often():
+    values = TASK.whole.value(TASK.sample(8_000, hops=1, seed=4).tokens)  # of one hop: only the query is on the path
+    for place in range(8, 16):
+        counts = np.bincount(values[:, place], minlength=17)
+        expected = 8_000 / place
+        assert abs(counts[1 : place + 1] - expected).max() < 5 * expected**0.5
+        assert counts.sum() == counts[1 : place + 1].sum()

@@ -55,3 +55,7 @@ def test_windows_are_shaded_and_the_path_is_coloured():
     assert styles["h7"] == "on grey23"
     assert styles["hf"] == "on grey11"
     assert styles["f3"] == "bold bright_green on grey23"
+    assert [styles[name] for name in ("ba", "ac", "cf")] == [
+        f"bold bright_{colour} on grey11" for colour in ("cyan", "magenta", "yellow")
+    ]
+    assert styles["gb"] == "bold reverse"

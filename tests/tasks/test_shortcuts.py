@@ -111,6 +111,15 @@ def test_the_view_counts_pointers_as_one_would_by_hand():
     assert chain.companions[0, :3].tolist() == [1, 2, 2]
 
 
+def test_chains_end_at_the_only_target_token():
+    task = LetterTask(target=1, context=3, max_hops=3)
+    view = View(task, task.encode("a1 ba cb da ed")[None])
+    assert view.goals[0].tolist() == [-1, 0, 1, 0, 3]
+    assert view.reached(1, 1)[0].tolist() == [2, 1, 0, 0, 0]
+    assert view.reached(2, 3)[0].tolist() == [1, 0, 0, 0, 0]
+    assert view.longest_chain()[0].tolist() == [2, 1, 0, 0, 0]
+
+
 def test_a_class_without_sequences_is_undefined_and_an_empty_cell_on_disk(tmp_path):
     found = shortcuts(LETTER, LETTER.sample(10, hops=2, seed=0))
     assert found.loc[found["hops"] == 2, "accuracy"].notna().all()

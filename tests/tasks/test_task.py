@@ -126,6 +126,7 @@ def test_defaults_are_the_paper_s():
         (lambda: NumberTask(target=0), "expected target of 1 or more, got 0"),
         (lambda: NumberTask(max_hops=5, context=3, integers=64), "visit 4 pre-target tokens, and there are 3"),
         (lambda: NumberTask(integers=15), "16 positions back .*integers end at 15.*Raise integers to 16"),
+        (lambda: NumberTask(integers=4, parts=2), "25 positions back .*end at 15.*Raise integers to 6"),
         (lambda: make_task("number", distractors="none"), "expected distractors of in-range, any, got 'none'"),
         (
             lambda: make_task("letter", generator="easy"),
@@ -147,6 +148,9 @@ def test_defaults_are_the_paper_s():
             r"at most 32,768 tokens in a sequence .*got 1,000,000,009; lower the sizes",
         ),
         (lambda: NumberTask(symbols=10**8), "at most 1,048,576 tokens in the vocabulary, got 100,000,016"),
+        (lambda: LetterTask(parts=9), "expected at most 8 parts of a pointer, got 9"),
+        (lambda: NumberTask().sample(10**13), "10,000,000,000,000 sequences of 17 tokens would take about"),
+        (lambda: NumberTask().sample(10**6, extra_target=10**8), "sequences of 100,000,017 tokens would take about"),
         (lambda: LetterTask().chains(1, 8), "expected chains of 1 to 7 hops, which fit this task, got 8"),
         (lambda: NumberTask().split("exam"), "expected a split of train, validation, test, got 'exam'"),
         (lambda: task_from_dict([]), r"expected a task as its name and parameters, got \[\]"),
@@ -175,6 +179,18 @@ def test_the_oracle_refuses_sequences_without_an_answer(task, text, message):
 def test_the_oracle_refuses_ids_outside_the_vocabulary():
     with pytest.raises(WhatwhereError, match="expected token ids from 0 to 135, got 136"):
         NumberTask().solve(np.array([[0, 136]]))
+
+
+def test_the_largest_sizes_are_allowed():
+    assert LetterTask(parts=8).length == 8 + 8 * 9
+    assert LetterTask(target=2**15 - 9).length == 2**15
+    assert NumberTask(symbols=2**20 - 16).vocab_size == 2**20
+
+
+def test_measurements_of_single_tokens_refuse_pointers_of_several():
+    LetterTask().require_whole_pointers("geometry")
+    with pytest.raises(WhatwhereError, match=r"pointers are one token each, got parts=2: geometry changes"):
+        LetterTask(parts=2).require_whole_pointers("geometry")
 
 
 def test_windows_hold_every_key_but_the_query():

@@ -6,7 +6,7 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import LetterTask, NumberTask
-from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
+from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, letter_names, smallest_base
 
 NUMBERS, LETTERS = NumberVocabulary(120, 16), LetterVocabulary(8, 8)
 
@@ -140,3 +140,19 @@ def test_alternatives_are_all_pointers_that_may_stand_at_a_place():
 
 def test_a_hop_is_described_in_words():
     assert (NUMBERS.describe_hop("12"), LETTERS.describe_hop("gh")) == ("12 back", "to h")
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 5])
+def test_the_smallest_base_is_that_of_trying_one_after_another(digits):
+    for numbers in [*range(1, 300), 52**2, 10**6 - 1, 10**6]:
+        base = smallest_base(numbers, digits)
+        assert base**digits >= numbers
+        assert base == 1 or (base - 1) ** digits < numbers
+
+
+def test_names_of_letters_have_one_length_and_grow_with_their_number():
+    assert letter_names(3) == ["a", "b", "c"]
+    assert letter_names(52)[-1] == "Z"
+    assert letter_names(53)[:2] == ["aa", "ab"]
+    assert letter_names(53)[-1] == "ge"  # two of 8 letters: the 53rd has 6 * 8 + 4 before it
+    assert letter_names(5, syllables=2) == ["aa", "ab", "ac", "ba", "bb"]

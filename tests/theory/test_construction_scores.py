@@ -15,6 +15,7 @@ def test_every_check_passes():
         construction_scores.positional_head_can_retrieve(100),
     ):
         assert check.passed, check.claim
+    assert construction_scores.symbolic_head_cannot_index(5).inputs == 5
 
 
 @pytest.mark.parametrize("theta", INDEX_ANGLES)

@@ -108,6 +108,13 @@ def test_corrected_index_bounds_hold_at_every_length(theta):
     assert all(index_largest_bound(n, theta) <= 8 * math.pi**2 / (n + 1) ** 2 + ROUNDING for n in LENGTHS)
 
 
+@pytest.mark.parametrize("n", [3, 8, 20])
+def test_the_bound_of_the_largest_is_reached_while_the_window_is_less_than_half_a_turn(n):
+    # then the next key is the nearest rival of every query
+    assert index_largest_bound(n, 0.1) == pytest.approx(1 - math.cos(0.1), rel=1e-12)
+    assert index_largest(n, 0.1) == pytest.approx(1 - math.cos(0.1), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("theta", "to_100", "to_1000", "first", "with_16"),
     [

@@ -60,6 +60,15 @@ def test_every_printed_frequency_is_that_of_its_whole_id():
         assert frequency(number) == pytest.approx(frequencies[number - 1], rel=1e-12)
 
 
+def test_the_frequency_of_each_layer_is_the_printed_one():
+    printed = {  # Table "Frequencies", its column of frequencies
+        NUMBER_IDS: "1.0000 0.8660 0.8660 0.8660 0.2738 0.0042 0.0049 0.0049 0.0049 0.0056 0.0056 0.0049",
+        LETTER_IDS: "0.0866 0.0115 0.0027 0.0056 0.0037 0.0049 0.0032 0.0049 0.0032 0.0042 0.0049 0.0037",
+    }
+    for ids, frequencies in printed.items():
+        assert [f"{frequency(number):.4f}" for number in ids] == frequencies.split()
+
+
 def test_the_angles_of_figure_5_are_those_of_layer_index_2():
     assert (NUMBER_IDS[2], LETTER_IDS[2]) == (2, 42)
     assert LETTER_IDS[1] == 32

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from whatwhere.tasks import NumberTask
 from whatwhere.theory import feasibility
 from whatwhere.theory.check import Check
 from whatwhere.theory.construction import Construction
+from whatwhere.theory.sequences import index_failures
 
 
 @pytest.mark.slow
@@ -14,8 +16,9 @@ def test_small_inputs_are_all_tried():
 
 
 def test_random_inputs_and_oracles_agree():
-    assert feasibility.random_index_inputs(200).passed
-    assert feasibility.random_retrieval_inputs(200).passed
+    for check in (feasibility.random_index_inputs(200), feasibility.random_retrieval_inputs(200)):
+        assert check.passed
+        assert check.inputs == 200 * 3 * 2  # at three angles, by softmax and by hard attention
     assert feasibility.oracles_agree(100).passed
 
 
@@ -25,10 +28,22 @@ def test_iterated_heads_solve_the_tasks_also_where_pointers_off_the_path_point_n
     assert feasibility.number_task(9_600).passed
 
 
+def test_a_head_that_never_answers_is_counted_in_every_hop_class(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Construction, "apply", lambda _, tokens, times: np.full_like(tokens, -times))
+    check = feasibility.number_task(9_600)
+    assert check.errors == check.inputs == 912
+
+
 def test_failing_classes_fail_where_predicted_and_do_fail():
     for check in (feasibility.out_of_range_inputs(300), feasibility.tied_inputs(300)):
         assert check.passed
-        assert int(check.found.split()[0]) > 200
+        assert int(check.found.split()[0]) == check.counterexamples > 200
+
+
+def test_out_of_range_integers_are_tried_at_the_fastest_frequency():
+    tokens = NumberTask(distractors="any").sample(300, seed=0).tokens
+    fails = index_failures(tokens, feasibility.NUMBERS, theta=1.0).any(1).sum()  # g_1 = 1
+    assert feasibility.out_of_range_inputs(300).counterexamples == fails
 
 
 def test_a_head_that_is_too_soft_is_caught():

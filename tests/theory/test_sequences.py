@@ -1,3 +1,6 @@
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -7,11 +10,13 @@ from whatwhere.tasks.functions import index, retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 from whatwhere.theory.sequences import (
     all_sequences,
+    index_failures,
     is_in_range,
     is_left_unique,
     is_proper,
     random_in_range,
     random_left_unique,
+    retrieval_failures,
 )
 
 NUMBERS, LETTERS, SMALL = NumberVocabulary(120, 16), LetterVocabulary(8, 8), LetterVocabulary(2, 2)
@@ -64,3 +69,30 @@ def test_each_task_s_inputs_are_of_the_class_that_its_generator_promises():
     assert is_proper(tokens["decoy"], LETTERS).all()
     assert not is_left_unique(tokens["decoy"], LETTERS).all()
     assert is_left_unique(tokens["strict"], LETTERS).all()
+
+
+def test_an_li_token_fails_where_another_token_with_its_left_letter_is_as_common():
+    tokens = all_sequences(len(SMALL), 4)
+    expected = np.zeros(tokens.shape, bool)
+    for row, words in enumerate(SMALL.decode(tokens)):
+        names = words.split()
+        for place, name in enumerate(names):
+            votes = Counter(other for other in names[: place + 1] if other[0] == name[0])
+            own = votes.pop(name)
+            expected[row, place] = name[1].isdigit() and max(votes.values(), default=0) >= own
+    assert expected.any()
+    np.testing.assert_array_equal(retrieval_failures(tokens, SMALL), expected)
+
+
+def test_an_integer_out_of_range_fails_where_the_key_nearest_in_angle_holds_a_letter():
+    small, theta = NumberVocabulary(1, 5), 1.0
+    tokens = all_sequences(len(small), 4)
+    expected = np.zeros(tokens.shape, bool)
+    for row, words in enumerate(small.decode(tokens)):
+        names = words.split()
+        for place, name in enumerate(names):
+            if name.isdigit() and int(name) > place:
+                best = max(range(place + 1), key=lambda key: math.cos((place - key - int(name)) * theta))
+                expected[row, place] = names[best].isalpha()
+    assert 0 < expected.sum() < (~is_in_range(tokens, small)).sum()
+    np.testing.assert_array_equal(index_failures(tokens, small, theta), expected)

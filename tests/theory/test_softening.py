@@ -18,10 +18,29 @@ def test_the_lemma_holds_on_every_input_of_random_heads() -> None:
     assert check.inputs == 20 * (3**2 + 3**3 + 3**4)
 
 
+def test_equal_tokens_tie_in_the_heads_that_do_not_look_at_places() -> None:
+    tokens = np.array([[0, 1, 1, 2], [2, 2, 0, 1]])
+    for places in (True, False):
+        logits = softening._logits(softening._random_head(3, places=places), tokens)
+        assert (logits[0, 1] == logits[0, 2], logits[1, 0] == logits[1, 1]) == (not places, not places)
+
+
 def test_a_smaller_temperature_than_the_lemmas_is_seen_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = softening._softmax
     monkeypatch.setattr(softening, "_softmax", lambda head, tokens, beta: plain(head, tokens, beta / 20))
     assert lemma_holds(heads=20).errors > 0
+
+
+def test_more_attention_off_the_best_keys_than_the_lemma_allows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With two tokens the bound exp(-beta gap) is nearly reached: 1.6 times as much attention breaks it.
+    plain = softening._softmax
+
+    def leaking(head: softening._Head, tokens: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        weights, decoded = plain(head, tokens, beta)
+        return np.where(softening._hard(head, tokens)[0], weights, 1.6 * weights), decoded
+
+    monkeypatch.setattr(softening, "_softmax", leaking)
+    assert lemma_holds(heads=20).errors > 20
 
 
 def test_attention_to_the_wanted_key_falls_with_every_length() -> None:

@@ -9,6 +9,7 @@ from whatwhere.theory.temperature import (
     index_sufficient_beta,
     retrieval_minimum_beta,
     retrieval_self_minimum_beta,
+    retrieval_serves,
     retrieval_sufficient_beta,
     retrieval_tie_beta,
 )
@@ -73,6 +74,14 @@ def test_no_temperature_serves_where_a_rival_reaches_the_match():
     assert retrieval_sufficient_beta(36, 0.0115) == math.inf
     assert retrieval_self_minimum_beta(68, 0.0115) < math.inf
     assert retrieval_self_minimum_beta(70, 0.0115) == math.inf
+
+
+@pytest.mark.parametrize("n", [5, 17, 30])
+def test_a_head_serves_a_length_just_above_both_of_its_least_temperatures(n):
+    least = max(retrieval_minimum_beta(n, 0.0027), retrieval_self_minimum_beta(n, 0.0027))
+    assert retrieval_serves(1.0001 * least, n, 0.0027)
+    assert not retrieval_serves(0.9999 * least, n, 0.0027)
+    assert not retrieval_serves(1e9, 36, 0.0115)  # a rival's logit is above the match's
 
 
 @pytest.mark.parametrize(("theta", "printed"), [(0.0027, 95_766), (0.0115, 5_279)])

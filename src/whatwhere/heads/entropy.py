@@ -8,7 +8,6 @@ the share of the maximum, ``H / log n``, is reported beside it.
 from __future__ import annotations
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,8 +18,8 @@ def entropy_of(log_attention: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"
 
 
 def entropy_share(entropy: Float[Tensor, "*any"], keys: Float[Tensor, "*#any"] | Tensor) -> Float[Tensor, "*any"]:
-    """Entropy divided by its maximum over that many keys: 0 is one key, 1 is uniform; NaN for a single key."""
-    return torch.where(keys > 1, entropy / keys.log(), torch.nan)
+    """Entropy divided by its maximum over that many keys: 0 is one key, 1 is uniform; 0 / 0, NaN, for a single key."""
+    return entropy / keys.log()
 
 
 def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *any"]:

@@ -154,6 +154,8 @@ class _LongInputs:
         total = self.logits.new_zeros(3, len(self.top), self.logits.shape[1])
         logits, asked = self.logits[row, query], self.queries[row, query]
         for number, (top, bottom) in enumerate(zip(self.top[:, row, query], self.bottom[:, row, query], strict=True)):
+            if self.counted[number, row, query].sum() < 2:
+                continue  # no swap: the sums stay 0
             cosines = []
             for i, j in self._draw(top.detach(), bottom.detach(), samples):
                 at = [self.layer.rotation.turn(asked, -self.layer.key_positions[key]) for key in (i, j)]
@@ -174,9 +176,9 @@ class _LongInputs:
         size = max(1, TILE // self.keys.shape[-1])
         for start in range(0, samples, size):
             drawn = torch.rand(2, min(size, samples - start), generator=self.generator, dtype=top.dtype)
-            i = torch.searchsorted(first, drawn[0] * first[-1], right=True).clamp(max=len(top) - 2)
+            i = torch.searchsorted(first, drawn[0] * first[-1], right=True)  # never the last: it has none below it
             j = torch.searchsorted(below, below[i] + drawn[1] * (below[-1] - below[i]), right=True)
-            j = torch.maximum(j, i + 1).clamp(max=len(top) - 1)
+            j = j.clamp(max=len(top) - 1)  # the sum may round up to the total
             yield order[i].to(self.keys.device), order[j].to(self.keys.device)
 
     def _amplitudes(

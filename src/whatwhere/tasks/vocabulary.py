@@ -170,7 +170,7 @@ class Vocabulary(ABC):
                 f"expected whole numbers with at most two axes (sequences, tokens), "
                 f"got {array.dtype} of shape {array.shape}."
             )
-        array = array.astype(np.int64, copy=False)
+        array = array.astype(np.int64)
         self.check(array)
         texts = [" ".join(self.names[i] for i in row) for row in np.atleast_2d(array)]
         return texts if array.ndim == 2 else texts[0]

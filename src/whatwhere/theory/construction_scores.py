@@ -61,7 +61,7 @@ def symbolic_head_cannot_index(heads: int = 50) -> Check:
     examples = [symbolic_index_counterexample(one) for one in tried]
     right_on_both = sum(example.wrong == 0 for example in examples)
     claim = "no symbolic head computes Index: each is wrong on one of a pair of inputs"
-    return Check(claim, heads, right_on_both, examples[0].show(NUMBERS))
+    return Check(claim, len(examples), right_on_both, examples[0].show(NUMBERS))
 
 
 def positional_copier_cannot_retrieve() -> Check:

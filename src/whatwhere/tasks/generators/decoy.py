@@ -45,7 +45,7 @@ class Decoy(Generator):
         # then through later tokens, for which there must be room. (One hop has none: its chain is the query.)
         room = np.where(hops > 1, context - hops + 2, 0)
         ends = random_subset(rng, np.arange(context)[:, None] < room, np.minimum(1 + DECOYS, room))
-        visited = random_subset(rng, ends, np.minimum(hops - 1, 1))
+        visited = random_subset(rng, ends, np.minimum(room, 1))
         decoy_end = ends & ~visited
         visited |= random_subset(rng, (running_count(visited) > 0) & ~ends, np.maximum(hops - 2, 0))
         # Links off the path end at decoys first, so that longer chains lead there as well.
