@@ -73,8 +73,9 @@ def test_a_share_of_positions_has_the_interval_of_its_inputs() -> None:
     for column, one in enumerate(repeated):
         wanted = mean(holds[:, column])
         assert (one.value, one.interval, one.n) == (wanted.value, pytest.approx(wanted.interval), 300)
-    agreed = clustered_shares(np.ones((300, 1), bool), inputs.repeat(5))
-    assert (agreed[0].interval, agreed[0].n) == (share(60, 60).interval, 300)
+    all_or_none = clustered_shares(np.tile([True, False], (300, 1)), inputs.repeat(5))
+    for agreed, hits in zip(all_or_none, (60, 0), strict=True):
+        assert (agreed.interval, agreed.n) == (share(hits, 60).interval, 300)
     assert clustered_shares(np.ones((0, 1), bool), [])[0].n == 0
 
 

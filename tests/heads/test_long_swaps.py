@@ -90,8 +90,10 @@ def test_a_key_whose_swaps_share_too_little_of_the_weight_is_left_out() -> None:
     assert chosen.nonzero()[:, 2].tolist() == [0]
 
 
-@pytest.mark.parametrize("changes", [{"cap": 1.5}, {"sink": torch.tensor([2.0, -1.0], dtype=torch.float64)}, {}])
-def test_caps_sinks_and_windows_are_the_same_on_both_paths(
+@pytest.mark.parametrize(
+    "changes", [{"cap": 1.5}, {"sink": torch.tensor([2.0, -1.0], dtype=torch.float64)}, {"scale": 0.6}]
+)
+def test_caps_sinks_scales_and_windows_are_the_same_on_both_paths(
     make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
 ) -> None:
     layer = make_layer(seq=30, queries=(20, -1))

@@ -81,6 +81,8 @@ def test_the_moment_of_maximal_accuracy_is_the_first_within_the_slack() -> None:
         (0.95, 0.3, "mixed"),
         (0.6, 0.6, "mixed"),
         (math.nan, math.nan, "undefined"),
+        (math.nan, 0.5, "undefined"),
+        (0.5, math.nan, "undefined"),
     ],
 )
 def test_labels_name_pairs_of_scores(positional: float, symbolic: float, label: str) -> None:

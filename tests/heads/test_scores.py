@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import whatwhere.heads.scores
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.scores import score, score_weightings
@@ -49,6 +50,19 @@ def test_scores_are_what_the_definition_says(
         for head in range(2):
             found = float(scores.each_positional[0, 1, head, query]), float(scores.each_symbolic[0, 1, head, query])
             assert found == pytest.approx(brute_force(layer, 1, head, query, tau), abs=1e-10)
+
+
+@pytest.mark.parametrize("tile", [1, 150, 10**6])
+def test_long_inputs_are_scored_as_the_definition_says_some_inputs_and_queries_at_a_time(
+    make_layer: MakeLayer, brute_force: BruteForce, monkeypatch: pytest.MonkeyPatch, tile: int
+) -> None:
+    monkeypatch.setattr(whatwhere.heads.scores, "SHORT", 5)
+    monkeypatch.setattr(whatwhere.heads.scores, "TILE", tile)
+    layer = replace(make_layer(seq=6, queries=(3, 4, 5), size=1.2), scale=0.7)
+    scores = score(Trace((layer,)), 0.1)
+    for input, head, query in ((0, 0, 0), (1, 0, 1), (1, 1, 2)):
+        found = [float(each[0, input, head, query]) for each in (scores.each_positional, scores.each_symbolic)]
+        assert found == pytest.approx(brute_force(layer, input, head, query, 0.1), abs=1e-8)
 
 
 def test_keys_that_a_query_cannot_see_take_no_part(make_layer: MakeLayer, brute_force: BruteForce) -> None:
