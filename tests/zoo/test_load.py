@@ -1,11 +1,14 @@
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from families import FAMILIES, tiny_model
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.subject import ROTARY, TRAINED
 from whatwhere.tasks import make_task
 from whatwhere.training.loop import train
 from whatwhere.training.presets import smoke
@@ -64,3 +67,17 @@ def test_a_mistyped_name_of_a_shipped_model_is_noticed(monkeypatch: pytest.Monke
         zoo.load("leter")
     with pytest.raises(WhatwhereError, match=r"try again when online\.$"):
         zoo.load("somebody/else")
+
+
+def test_a_directory_with_a_model_goes_before_a_shipped_model_of_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("letter").mkdir()
+    assert TRAINED.open("letter").name == "letter", "an empty directory is no model"
+    Path("letter").rmdir()
+    shutil.copytree(run.directory, "letter")
+    opened = TRAINED.open("letter")
+    assert (opened.name, opened.item.task.name) == ("./letter", "number")
+    tiny_model(FAMILIES["Llama"]).save_pretrained("number")
+    assert ROTARY.open("number").name == "./number"

@@ -87,7 +87,7 @@ class _Trained(Subject):
         from whatwhere.zoo.load import load
 
         model = source if isinstance(source, GPTJ) else load(source, step)
-        name = "model" if isinstance(source, GPTJ) else str(source)
+        name = "model" if isinstance(source, GPTJ) else _name(source)
         if not isinstance(model, GPTJ) or model.task is None:
             raise WhatwhereError(
                 f"expected a model that was trained on a task of ours, got {name}. "
@@ -127,7 +127,7 @@ class _Rotary(Subject):
         from whatwhere.zoo.load import load
 
         model = traceable(load(source, step) if isinstance(source, str | Path) else source)
-        name = str(source) if isinstance(source, str | Path) else model.name
+        name = _name(source) if isinstance(source, str | Path) else model.name
         return Opened(model, name, {"model": weights_fingerprint(model)}, _home(source))
 
 
@@ -182,6 +182,14 @@ SWEEP = _OfSweep(
     "sweep", "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package.", None,
     home=f"the sweep itself, or {ALONE}{SHIPPED}",
 )  # fmt: skip
+
+
+def _name(source: str | Path) -> str:
+    """As the user gave it; a directory that goes before a shipped model of the same name is told apart."""
+    from whatwhere.zoo.load import SHIPPED, is_shipped
+
+    name = str(source)
+    return f"./{name}" if name in SHIPPED and not is_shipped(name) else name
 
 
 def _home(source: Any) -> Path:

@@ -21,6 +21,11 @@ SHIPPED = ("number", "letter", "letter-control")
 """The authors' recipe on both tasks, and on leak-free letter data."""
 
 
+def is_shipped(name: str) -> bool:
+    """Whether a name means a shipped model; a directory of that name with a model in it goes before."""
+    return name in SHIPPED and not (Path(name) / "config.json").is_file()
+
+
 def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
     """Loads a model.
 
@@ -39,7 +44,7 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
         return run.load(step)
     if step is not None:
         raise WhatwhereError(f"expected a run directory, since step {step} was asked for; got {source}.")
-    if name in SHIPPED:
+    if is_shipped(name):
         return load_model(SHIPPED_AT / name / MODEL)
     if path.is_file() and path.suffix == ".safetensors":
         return load_model(path)
