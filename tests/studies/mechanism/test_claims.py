@@ -204,7 +204,7 @@ def test_an_answer_that_is_lost_again_is_not_preserved(world: World) -> None:
     world.put("letter", "keeping", [*layers, *keeping()])
     assert world.judged()["letter-reflexive-preserves"].why == (
         "Attention to itself 0.10, to other positions that hold the answer 0.70, elsewhere 0.20. "
-        "Right without the heads from its coming on: 0.50; by layer 2: 0.20, 4: 0.40."
+        "Right without all heads from then on: 0.50; by layer 2: 0.20, 4: 0.40."
     )
     world.put("letter", "keeping", keeping(n=0))
     assert "can never be read" in world.judged()["letter-reflexive-preserves"].why
