@@ -44,3 +44,4 @@ def test_an_interval_excludes_zero_on_either_side():
     assert not excludes_zero(over_seeds([-1.0, 0.0, 1.2]))
     assert in_words(over_seeds([1.0, 2.0, 4.0])) == "2.33 (-1.46 to 6.13, 3 seeds)"
     assert in_words(over_seeds([1.0])) == "1 (1 seed, no interval)"
+    assert in_words(over_seeds([0.1, 0.2, -0.3 - 1e-16])).startswith("0 ("), "what rounding leaves is nothing"

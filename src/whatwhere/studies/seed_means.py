@@ -47,6 +47,7 @@ def excludes_zero(value: Estimate) -> bool:
 
 def in_words(value: Estimate) -> str:
     """``0.33 (0.26 to 0.41, 3 seeds)``."""
+    shown = f"{round(value.value, 9) + 0.0:.3g}"  # what is left of a difference by rounding is 0
     if not math.isnan(value.low):
-        return f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g}, {value.n} seeds)"
-    return f"{value.value:.3g} ({'1 seed' if value.n == 1 else f'the same with each of {value.n} seeds'}, no interval)"
+        return f"{shown} ({value.low:.3g} to {value.high:.3g}, {value.n} seeds)"
+    return f"{shown} ({'1 seed' if value.n == 1 else f'the same with each of {value.n} seeds'}, no interval)"

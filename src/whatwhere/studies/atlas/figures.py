@@ -97,7 +97,8 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
     from matplotlib import pyplot
 
     (one,) = results.values()
-    rows = [row for row in one.rows("effects", Effect) if row.at == BASE and " x " not in row.factor]
+    alone = [row for row in one.rows("effects", Effect) if row.at == BASE and " x " not in row.factor]
+    rows = [row for row in alone if not math.isnan(row.difference.value)]  # other seeds than the base have no pair
     levels = list(dict.fromkeys(condition_text({row.factor: row.level}) for row in rows))
     size = (13.5, 1.6 + 2 * (0.5 + 0.27 * max(len(levels), 1)))
     figure, axes = pyplot.subplots(2, 4, figsize=size, sharey=True, squeeze=False)
@@ -107,7 +108,7 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(levels)), levels, fontsize=8)
         ax.set_ylim(max(len(levels), 1) - 0.4, -0.6)
-    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in TASK]
+    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in ("number", "letter")]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     figure.suptitle(
         "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones go on outside.",
@@ -121,8 +122,6 @@ def _effects(ax: Axes, rows: Sequence[Effect], levels: Sequence[str]) -> None:
     points = []
     for row in rows:
         found = row.difference
-        if math.isnan(found.value):
-            continue
         y = levels.index(condition_text({row.factor: row.level})) + (-0.14 if row.task == "number" else 0.14)
         points.append(found.value)
         if not math.isnan(found.low):
