@@ -190,7 +190,7 @@ def test_a_hostile_directory_name_does_not_run(visit: Open, tmp_path: Path) -> N
     assert page.locator("#length").count() == 0  # parts without results are left out
     assert page.locator("nav a", has_text="Length").count() == 0
     expect(page.locator("#missing")).to_contain_text("number: length")
-    expect(page.locator("#missing")).to_contain_text(f"whatwhere length {directory / 'number'}")
+    expect(page.locator("#missing")).to_contain_text(f"whatwhere length MODEL --out {directory / 'number'}")
 
 
 @pytest.mark.slow
