@@ -108,7 +108,9 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(levels)), levels, fontsize=8)
         ax.set_ylim(max(len(levels), 1) - 0.4, -0.6)
-    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in ("number", "letter")]
+    handles = [
+        axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in ("number", "letter")
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     figure.suptitle(
         "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones go on outside.",
