@@ -6,13 +6,14 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store import manifest as module
-from whatwhere.store.manifest import FORMAT, Manifest, fingerprint
+from whatwhere.store.manifest import FORMAT, Existing, Manifest, fingerprint
 
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Manifest:
     made = Manifest(tmp_path / "results")
     made.begin("length", {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"})
+    made.pause(0.0)
     return made
 
 
@@ -89,11 +90,33 @@ def test_the_same_settings_go_on_and_others_are_refused(manifest: Manifest):
         again(manifest).begin("geometry", {}, {})
 
 
-def test_overwriting_removes_what_the_manifest_names_and_nothing_else(manifest: Manifest):
+@pytest.mark.parametrize("existing", ["replace", "discard"])
+def test_other_results_are_removed_with_the_first_new_file_and_nothing_else(manifest: Manifest, existing: Existing):
     manifest.put("a.csv", b"x")
     (manifest.directory / "mine.txt").write_text("keep")
-    again(manifest).begin("geometry", {}, {}, overwrite=True)
-    assert sorted(path.name for path in manifest.directory.iterdir()) == ["manifest.json", "mine.txt"]
+    before = {path.name: path.read_bytes() for path in manifest.directory.iterdir()}
+    other = again(manifest)
+    other.begin("geometry", {}, {}, existing=existing)
+    assert not other.has("a.csv")
+    assert {path.name: path.read_bytes() for path in manifest.directory.iterdir()} == before
+    other.put("b.csv", b"y")
+    assert sorted(path.name for path in manifest.directory.iterdir()) == ["b.csv", "manifest.json", "mine.txt"]
+    assert again(manifest).record.kind == "geometry"
+
+
+def test_results_of_the_same_settings_stay_unless_they_are_discarded(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    same = "length", {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"}
+    for existing in ("keep", "replace"):
+        other = again(manifest)
+        other.begin(*same, existing=existing)
+        assert other.has("a.csv")
+    other = again(manifest)
+    other.begin(*same, existing="discard")
+    assert not other.has("a.csv")
+    other.finish(0.0)
+    assert not (manifest.directory / "a.csv").exists()
+    assert again(manifest).is_current(*same)
 
 
 def test_results_are_current_once_the_work_has_ended(manifest: Manifest):
@@ -148,5 +171,11 @@ def test_fingerprints_tell_descriptions_apart():
 def test_a_directory_without_files_takes_other_settings(tmp_path: Path) -> None:
     """Work that was refused before its first file leaves nothing to keep."""
     Manifest(tmp_path).begin("length", {"inputs": -1}, {})
-    Manifest(tmp_path).begin("length", {"inputs": 10}, {})
+    assert not Manifest(tmp_path).exists
+    killed = Manifest(tmp_path)  # between the manifest and the first file
+    killed.begin("length", {"inputs": 1}, {})
+    killed.pause(0.0)
+    other = Manifest(tmp_path)
+    other.begin("length", {"inputs": 10}, {})
+    other.put("a.csv", b"x")
     assert Manifest(tmp_path).record.settings == {"inputs": 10}

@@ -34,6 +34,16 @@ def test_results_of_other_settings_stay_unless_they_may_be_replaced(tmp_path: Pa
     assert not ww.study("counting", "letter", out=tmp_path, inputs=5, existing="discard").kept
 
 
+@pytest.mark.parametrize("existing", ["replace", "discard"])
+def test_what_is_refused_harms_no_earlier_results(tmp_path: Path, existing: str):
+    ww.study("counting", "letter", out=tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(WhatwhereError, match=r"expected 1 or more inputs, got 0\."):
+        ww.study("counting", "letter", out=tmp_path, inputs=0, existing=existing)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert ww.study("counting", "letter", out=tmp_path).kept
+
+
 def test_a_mistyped_word_for_earlier_results_replaces_nothing(tmp_path: Path):
     with pytest.raises(WhatwhereError, match="expected existing to be keep, replace or discard, got 'kepe'"):
         ww.study("counting", "letter", out=tmp_path, existing="kepe")

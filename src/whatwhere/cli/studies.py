@@ -66,7 +66,7 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
     compare = typer.Option(help="Another model for the same figure; may be given several times.")
     apart = "; with --compare, a folder for each model there" if several else ""
     out = typer.Option(help=f"Where results go{apart}.", show_default=study.subject.home, parser=place)
-    force = typer.Option("--force", help="Measure anew; results that are there are removed first.")
+    force = typer.Option("--force", help="Measure anew; this replaces results that are there.")
     common = [
         keyword("out", Annotated[Path | None, out], None),
         keyword("force", Annotated[bool, force], False),

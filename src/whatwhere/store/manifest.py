@@ -22,12 +22,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import parse, plain, read_json, write_json
 from whatwhere.store.files import read_bytes, remove_file, write_bytes
 
+Existing = Literal["keep", "replace", "discard"]
+"""What becomes of results that are there: see :meth:`Manifest.begin`."""
 FORMAT = 2
 """Of every directory that is written; it grows when an older whatwhere would misread one."""
 NAME = "manifest.json"
@@ -67,6 +69,8 @@ class Manifest:
         self.directory = Path(directory)
         self.path = self.directory / NAME
         self._record: ManifestRecord | None = None
+        self._begun: ManifestRecord | None = None
+        """What the record replaces with its first file; it is on disk from then on."""
 
     @property
     def exists(self) -> bool:
@@ -121,39 +125,35 @@ class Manifest:
         settings: object,
         inputs: Mapping[str, Any],
         *,
-        overwrite: bool = False,
+        existing: Existing = "keep",
         advice: str = "choose another directory",
     ) -> None:
-        """Takes the directory for results of one kind; earlier ones with the same settings and inputs stay.
+        """Takes the directory for results of one kind; nothing on disk changes until the first of them is there.
 
         Args:
             kind: what the results are (the study's name).
             settings: a record or mapping; what a user chose.
             inputs: fingerprints of what the results are made from.
-            overwrite: remove results made with other settings or inputs.
+            existing: what becomes of earlier results. Those of the same settings and inputs stay, unless it is
+                ``discard``; others are refused by ``keep`` and replaced by ``replace`` and ``discard``.
             advice: what the caller's user may do about other results.
 
         Raises:
-            WhatwhereError: it holds other results, and ``overwrite`` does not allow that.
+            WhatwhereError: it holds other results, and ``existing`` is to keep them.
         """
         wanted = {"kind": kind, "settings": plain(settings), "inputs": plain(inputs)}
+        begun = ManifestRecord(format=FORMAT, whatwhere=version("whatwhere"), **wanted)
+        replaced = begun
         if self.exists:
-            known = {name: getattr(self.record, name) for name in wanted}
-            if known == wanted:
+            replaced = self.record
+            known = {name: getattr(replaced, name) for name in wanted}
+            if known == wanted and existing != "discard":
                 return
-            if self.record.files and not overwrite:  # one that was killed before its first table has nothing to keep
+            if known != wanted and replaced.files and existing == "keep":
                 raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}; {advice}.")
-            self.clear()
         elif older := self._older():
             raise WhatwhereError(f"{self.directory} cannot take results.{older}")
-        self._write(ManifestRecord(format=FORMAT, whatwhere=version("whatwhere"), **wanted))
-
-    def clear(self) -> None:
-        """Removes the files that the manifest names, then the manifest."""
-        for name in self.record.files:
-            remove_file(self.directory / name)
-        remove_file(self.path)
-        self._record = None
+        self._record, self._begun = begun, replaced
 
     def is_made_with(self, kind: str, settings: object) -> bool:
         """Whether the directory holds results of this kind and settings, of whatever inputs."""
@@ -217,14 +217,12 @@ class Manifest:
         """Records the time of a sitting that did not end the work."""
         self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
 
-    def withdraw(self) -> None:
-        """Removes the manifest if nothing but locks is beside it: the work was refused before its first file."""
-        beside = [path for path in self.directory.iterdir() if path != self.path and not path.name.startswith(".")]
-        if not beside:
-            self.clear()
-
     def _rewrite(self, record: ManifestRecord) -> None:
-        if not self.path.is_file():  # writing would bring half of the directory back
+        if self._begun is not None:
+            for name in self._begun.files:
+                remove_file(self.directory / name)
+            self._begun = None
+        elif not self.path.is_file():  # writing would bring half of the directory back
             raise WhatwhereError(f"{self.directory} was removed while it was written to; run the command again.")
         self._write(record)
 

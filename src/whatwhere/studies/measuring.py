@@ -12,12 +12,12 @@ import pandas as pd
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
+from whatwhere.store.manifest import Existing
 from whatwhere.store.tables import write_csv
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
 from whatwhere.studies.subject import Opened
 
-Existing = Literal["keep", "replace", "discard"]
 FIGURES = "figures"
 """The folder of the figures, beside the tables."""
 
@@ -40,8 +40,9 @@ def measure(
         settings: how; a record of the study's settings.
         directory: where the tables go; None keeps them in memory.
         existing: what becomes of results that are there. Those of other settings or of another model are refused by
-            ``keep``, and removed by ``replace``; results of these settings stay or go on. ``discard`` removes all of
-            them. Results that a sweep keeps are replaced when it has grown.
+            ``keep``, and replaced by ``replace``; results of these settings stay or go on. ``discard`` replaces all of
+            them. They are removed when the first new table is there. Results that a sweep keeps are replaced when it
+            has grown.
         progress: told how far it is.
         advice: how the caller's user replaces or keeps other results.
 
@@ -56,23 +57,21 @@ def measure(
     manifest = results.manifest
     kept = decisive(settings)
     with hold(manifest.directory, study.name):
-        if existing == "discard" and manifest.exists:
-            manifest.clear()
         grown = opened.grows and manifest.directory.parent == opened.home and manifest.is_made_with(study.name, kept)
-        manifest.begin(study.name, kept, opened.inputs, overwrite=existing != "keep" or grown, advice=advice)
+        if grown and existing == "keep":
+            existing = "replace"
+        manifest.begin(study.name, kept, opened.inputs, existing=existing, advice=advice)
         if manifest.is_current(study.name, kept, opened.inputs):
             results.kept = True
             return results
         if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
-            manifest.clear()
-            manifest.begin(study.name, kept, opened.inputs)
+            manifest.begin(study.name, kept, opened.inputs, existing="discard")
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)
-        except BaseException as error:
-            manifest.pause(time.perf_counter() - began)
-            if isinstance(error, WhatwhereError):  # a refusal; what was interrupted goes on
-                manifest.withdraw()
+        except BaseException:
+            if manifest.record.files:  # a study that refuses before its first table leaves everything as it was
+                manifest.pause(time.perf_counter() - began)
             raise
         seconds = time.perf_counter() - began
         if ended is False:  # its subject still grows: the next call goes on

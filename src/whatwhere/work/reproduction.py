@@ -83,6 +83,7 @@ class Reproduction:
         """
         with hold(self.directory, KIND):
             self.manifest.begin(KIND, self.plan.decisive(), {})
+            self.manifest.pause(0.0)  # other plans are refused from now on
             began = time.perf_counter()
             executor: Executor = (
                 ThisProcess(progress) if workers == 1 else WorkerProcesses(workers, self.plan.threads, progress)

@@ -163,7 +163,9 @@ def test_scores_that_are_there_are_not_harmed(model: GPTJ, tmp_path: Path) -> No
     (tmp_path / "manifest.json").unlink()
     with pytest.raises(WhatwhereError, match=r"got a scores\.csv that no watch made"):
         HeadWatch(model, INPUTS, tmp_path, resume=True)
-    Manifest(tmp_path / "other").begin("length", {}, {})
+    other = Manifest(tmp_path / "other")
+    other.begin("length", {}, {})
+    other.finish(0.0)
     with pytest.raises(WhatwhereError, match="expected scores of a watch, got results of 'length'"):
         HeadWatch(model, INPUTS, tmp_path / "other", resume=True)
 
