@@ -1,16 +1,18 @@
 """Training speed: against transformers' own GPT-J, and against the rate of the bare matrix products.
 
-The peer is the best of transformers' model run eagerly and under ``torch.compile``, in float32 and, where the processor
-has instructions for it, in bfloat16. JAX is no peer here: it has no GPT-J of this shape, so the model would have to be
-written anew, and it is not in this project's environment.
+The peer is the best of transformers' model run eagerly and under ``torch.compile`` and of the same model in JAX, in
+float32 and, where the processor has instructions for it, in bfloat16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 
+from benchmarks import jax_gptj
 from benchmarks.measure import Row, seconds, show
 from whatwhere.machine.device import fast_precision
 from whatwhere.machine.threads import parallel_map
@@ -22,21 +24,45 @@ from whatwhere.training.config import Schedule, TrainingConfig
 from whatwhere.training.gradient import loss_and_gradients
 from whatwhere.training.optimiser import Optimiser
 
-VOCABULARY, SEQ = 136, 17
+VOCABULARY = 136
 RATE = 0.1
+Step = Callable[[], None]
 
 
-def our_step(batch: int, product: torch.dtype):
+@dataclass(frozen=True)
+class Shape:
+    """What a step is made of; by default the paper's model."""
+
+    batch: int
+    seq: int = 17
+    heads: int = 1
+    width: int = 128
+
+    def config(self) -> ModelConfig:
+        """The model."""
+        d, rate = self.width, RATE
+        return ModelConfig(
+            VOCABULARY, heads=self.heads, d_model=d, d_mlp=4 * d, dropout=rate, attention_dropout=rate
+        )  # fmt: skip
+
+    def data(self, more: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens ``[batch, seq + more]`` and answers ``[batch]``."""
+        tokens = torch.randint(0, VOCABULARY, (self.batch, self.seq + more))
+        return tokens, torch.randint(0, VOCABULARY, (self.batch,))
+
+    def __str__(self) -> str:
+        unusual = f", {self.seq} tokens, {self.heads} heads" if (self.seq, self.heads) != (17, 1) else ""
+        cores = torch.get_num_threads()
+        return f"batch {self.batch}{unusual}, {cores} core{'s' if cores > 1 else ''}"
+
+
+def our_step(shape: Shape, product: torch.dtype) -> Step:
     """A step as training makes it."""
-    task = make_task("number")
-    config = TrainingConfig(
-        task, ModelConfig(VOCABULARY, dropout=RATE, attention_dropout=RATE), Schedule(peak=1e-4, warmup=1, steps=1)
-    )
+    config = TrainingConfig(make_task("number"), shape.config(), Schedule(peak=1e-4, warmup=1, steps=1))
     model = GPTJ(config.model)
     model.multiply_in(product)
     optimiser = Optimiser(model, config)
-    tokens = torch.randint(0, VOCABULARY, (batch, SEQ))
-    answers = torch.randint(0, VOCABULARY, (batch,))
+    tokens, answers = shape.data()
 
     def step() -> None:
         _, gradients = loss_and_gradients(model, tokens, answers, lambda row: Dropout(0, 0, row))
@@ -45,11 +71,11 @@ def our_step(batch: int, product: torch.dtype):
     return step
 
 
-def their_step(batch: int, product: torch.dtype, *, compiled: bool):
-    """The stock model with the paper's sizes; its loss shifts the labels, so the answer is the 18th token."""
-    model = GPTJ(ModelConfig(VOCABULARY, dropout=RATE, attention_dropout=RATE)).to_hf().train()
+def their_step(shape: Shape, product: torch.dtype, *, compiled: bool) -> Step:
+    """The stock model with the paper's sizes; its loss shifts the labels, so the answer is one token more."""
+    model = GPTJ(shape.config()).to_hf().train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    tokens = torch.randint(0, VOCABULARY, (batch, SEQ + 1))
+    tokens, _ = shape.data(more=1)
     labels = torch.full_like(tokens, -100)
     labels[:, -1] = tokens[:, -1]
     run = torch.compile(model, dynamic=False) if compiled else model
@@ -65,6 +91,19 @@ def their_step(batch: int, product: torch.dtype, *, compiled: bool):
     return step
 
 
+def jax_step(shape: Shape, product: torch.dtype) -> Step:
+    """The same model in JAX, compiled by XLA."""
+    tokens, answers = shape.data()
+    return jax_gptj.training_step(GPTJ(shape.config()), tokens.numpy(), answers.numpy(), product)
+
+
+PEERS: dict[str, Callable[[Shape, torch.dtype], Step]] = {
+    "transformers' GPT-J, eager": partial(their_step, compiled=False),
+    "transformers' GPT-J, torch.compile": partial(their_step, compiled=True),
+    "JAX": jax_step,
+}
+
+
 def matrix_products(batch: int, product: torch.dtype):
     """The products of one step and nothing else: forward, and two of the same size backward, in all layers.
 
@@ -74,7 +113,7 @@ def matrix_products(batch: int, product: torch.dtype):
         A function that does them, in the shapes in which our model does, and the floating-point operations in it.
     """
     config, cores = ModelConfig(VOCABULARY), torch.get_num_threads()
-    rows, d, inner = batch * SEQ // cores, config.d_model, 3 * config.d_model + config.d_mlp
+    rows, d, inner = batch * Shape(batch).seq // cores, config.d_model, 3 * config.d_model + config.d_mlp
     x, z, w_in = (torch.randn(*size).to(product) for size in ((rows, d), (rows, inner), (inner, d)))
     u, w_out = (torch.randn(*size).to(product) for size in ((rows, d + config.d_mlp), (d, d + config.d_mlp)))
     full = config.layers - 1  # the last layer computes little more than its keys and values
@@ -88,29 +127,28 @@ def matrix_products(batch: int, product: torch.dtype):
     return lambda: parallel_map(of_core, range(cores)), operations
 
 
-def against_peers(batch: int, products: Sequence[torch.dtype], repeats: int) -> list[Row]:
+def against_peers(shape: Shape, products: Sequence[torch.dtype], goal: str, repeats: int) -> list[Row]:
     """Our fastest step against the fastest of theirs, on all cores."""
-    kinds = [(product, compiled) for product in products for compiled in (False, True)]
-    steps = [our_step(batch, product) for product in products]
-    steps += [their_step(batch, product, compiled=compiled) for product, compiled in kinds]
-    times = seconds(*steps, repeats=repeats)
-    ours, theirs = times[: len(products)], times[len(products) :]
-    here = f"batch {batch}, {torch.get_num_threads()} cores:"
-    rows = [Row(f"{here} ours against the best of theirs", min(theirs) / min(ours), "x", ">= 3")]
-    for product, time in zip(products, ours, strict=True):
-        rows.append(Row(f"{here} (ours, {_name(product)}", batch / time, "/s)"))
-    for (product, compiled), time in zip(kinds, theirs, strict=True):
-        how = "torch.compile" if compiled else "eager"
-        rows.append(Row(f"{here} (transformers' GPT-J, {how}, {_name(product)}", batch / time, "/s)"))
-    return rows
+    makers = {"ours": our_step, **PEERS}
+    kinds = [(who, product) for who in makers for product in products]
+    steps = [makers[who](shape, product) for who, product in kinds]
+    times = dict(zip(kinds, seconds(*steps, repeats=repeats), strict=True))
+    best = {who: min(times[who, product] for product in products) for who in makers}
+    ours = best.pop("ours")
+    return [
+        Row(f"{shape}: ours against the best of theirs", min(best.values()) / ours, "x", goal),
+        *(
+            Row(f"{shape}: ({who}, {_name(product)}", shape.batch / time, "/s)")
+            for (who, product), time in times.items()
+        ),
+    ]
 
 
 def against_limit(batch: int, product: torch.dtype, repeats: int) -> list[Row]:
     """The share of the bare products' rate that a step reaches."""
     products, operations = matrix_products(batch, product)
-    ours, bare = seconds(our_step(batch, product), products, repeats=repeats)
-    cores = torch.get_num_threads()
-    here = f"batch {batch}, {cores} core{'s' if cores > 1 else ''}, {_name(product)}:"
+    ours, bare = seconds(our_step(Shape(batch), product), products, repeats=repeats)
+    here = f"{Shape(batch)}, {_name(product)}:"
     return [
         Row(f"{here} share of the bare products' rate that a step reaches", bare / ours, "", ">= 0.75"),
         Row(f"{here} (the bare products", operations / bare / 1e9, "GFLOP/s)"),
@@ -126,7 +164,8 @@ def main(batches: Sequence[int] = (64, 128), repeats: int = 15) -> None:
     products = [torch.float32, *([torch.bfloat16] if fast_precision("cpu") == "bfloat16" else [])]
     rows: list[Row] = []
     for batch in batches:
-        rows += against_peers(batch, products, repeats)
+        rows += against_peers(Shape(batch), products, ">= 3", repeats)
+    rows += against_peers(Shape(16, seq=128, heads=8), products, ">= 1.3", repeats)
     most = torch.get_num_threads()
     for cores in sorted({1, most}):
         torch.set_num_threads(cores)
@@ -134,6 +173,6 @@ def main(batches: Sequence[int] = (64, 128), repeats: int = 15) -> None:
             for product in products:
                 rows += against_limit(batch, product, repeats)
     torch.set_num_threads(most)
-    show("Training (12 layers, width 128, 17 tokens)", rows)
+    show("Training (12 layers, width 128)", rows)
     if len(products) == 1:
         print("  (bfloat16 is left out: this processor has no instructions for it)")
