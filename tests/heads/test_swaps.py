@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from whatwhere.heads.swaps import ShortInputs, all_swaps, factors, mean_of, swap_cosines, weighted_means
 from whatwhere.heads.weighting import Weighting
+from whatwhere.model.kernel.build import kernels
 from whatwhere.trace.layer import LayerTrace
 
 logits = st.floats(-1e6, 1e6)
+needs_compiler = pytest.mark.skipif(kernels().library is None, reason=f"no compiled kernels: {kernels().missing}")
 
 
 def cosines(d: float, after: float) -> tuple[float, float]:
@@ -110,6 +112,41 @@ def test_short_inputs_are_scored_as_the_definition_says(
     for input, head, query in ((0, 0, 0), (0, 1, 1), (1, 0, 1)):
         found = scores[:, 2 * input + head, query].tolist()
         assert found == pytest.approx(brute_force(layer, input, head, query, 0.1), abs=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [0.1, 1.2, 30.0])
+@pytest.mark.parametrize(("rotated", "layout"), [(8, "half"), (4, "interleaved"), (0, "half")])
+def test_compiled_and_plain_scores_are_equal(
+    make_layer: Callable[..., LayerTrace], rotated: int, layout: str, size: float
+) -> None:
+    layer = replace(make_layer(seq=11, queries=(1, 2, 7, 10), rotated=rotated, layout=layout, size=size), scale=0.4)
+    few, logits = Weighting(among=(0, 3, 4, 9)).counted(layer), layer.logits().flatten(0, 1)
+    counted, attention = Weighting().counted(layer), logits.softmax(-1)
+    weightings = [factors(attention, tau, those) for tau in (1e-4, 0.1, 10.0) for those in (counted, few)]
+    short = ShortInputs(layer, counted)
+    compiled, plain = short._compiled(layer, logits, weightings), short._plain(layer, logits, weightings)
+    assert compiled is not None
+    assert plain.isnan().any() and not plain[0, :, :, 1:].isnan().any()
+    torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-13, equal_nan=True)
+
+
+@needs_compiler
+def test_what_the_compiled_scores_cannot_do_takes_the_plain_path(make_layer: Callable[..., LayerTrace]) -> None:
+    layer = make_layer()
+
+    def compiled(layer: LayerTrace) -> torch.Tensor | None:
+        logits = layer.logits().flatten(0, 1)
+        counted = Weighting().counted(layer)
+        weights = [factors(logits.softmax(-1), 0.1, counted)]
+        return ShortInputs(layer, counted)._compiled(layer, logits, weights)
+
+    assert compiled(layer) is not None
+    assert compiled(replace(layer, cap=5.0)) is None
+    assert compiled(replace(layer, keys=layer.keys.clone().requires_grad_())) is None
+    assert compiled(make_layer(seq=40)) is not None
+    assert compiled(make_layer(seq=41)) is None
+    assert compiled(make_layer(width=514)) is None
 
 
 def test_short_inputs_fit_layers_with_the_same_queries_keys_and_frequencies(

@@ -30,8 +30,8 @@ from whatwhere.trace.layer import LayerTrace, Trace
 
 SHORT = 40
 """Up to so many keys, all swaps of all queries are computed at once; beyond, only those that can matter."""
-SHORT_TILE = 2**20
-"""Numbers in the largest temporary of short inputs."""
+SHORT_TILE = 2**16
+"""Numbers in the largest temporary of short inputs: attention, or without a compiled kernel M, which is larger."""
 
 
 def score(
@@ -105,7 +105,7 @@ def _score_layer(
     keys = layer.keys.shape[2]
     parts = []
     if keys <= SHORT:
-        for part in layer.parts(SHORT_TILE // (heads * keys * queries * width)):
+        for part in layer.parts(SHORT_TILE // (heads * keys * queries)):
             counted = torch.stack([weighting.counted(part) for weighting in weightings]).any(0)  # [query, key]
             if not short or not short[0].fits(part, counted):
                 short[:] = [ShortInputs(part, counted)]

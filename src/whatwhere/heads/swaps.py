@@ -26,13 +26,16 @@ swaps follows from sums over keys, and weightings that differ in tau alone share
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from whatwhere.model.kernel.build import SwapShape, kernels
 from whatwhere.trace.layer import LayerTrace
 
 
@@ -136,10 +139,20 @@ class ShortInputs:
 
     def __init__(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> None:
         self.counted, self.places, self.frequencies = counted, layer.query_positions, layer.rotation.frequencies
-        self.swaps = all_swaps(counted)
-        away = layer.query_positions[self.swaps.query] - layer.key_positions[self.swaps.key]
-        angle = away[:, None] * layer.rotation.frequencies.to(away.device)  # [entry, plane]
-        self.turn = torch.polar(torch.ones_like(angle), angle)
+        away = layer.query_positions[:, None] - layer.key_positions  # [query, key]
+        self.angle = away[..., None] * layer.rotation.frequencies.to(away.device)  # [query, key, plane]
+        self.turns = torch.stack([self.angle.cos(), self.angle.sin()], -2)  # [query, key, 2, plane]
+
+    @cached_property
+    def swaps(self) -> Swaps:
+        """All of them."""
+        return all_swaps(self.counted)
+
+    @cached_property
+    def turn(self) -> Shaped[Tensor, "entry plane"]:
+        """The angles between queries and places, as complex numbers."""
+        angle = self.angle[self.swaps.query, self.swaps.key]
+        return torch.polar(torch.ones_like(angle), angle)
 
     def fits(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> bool:
         """Whether another layer has the same queries, keys and frequencies."""
@@ -150,6 +163,38 @@ class ShortInputs:
         self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
     ) -> Float[Tensor, "weighting 2 row query"]:
         """The scores of some inputs, in float64; a row is one head on one input."""
+        found = self._compiled(layer, logits, weightings)
+        return self._plain(layer, logits, weightings) if found is None else found
+
+    def _compiled(
+        self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
+    ) -> Float[Tensor, "weighting 2 row query"] | None:
+        """By ``swaps.c``, an order of magnitude faster; None where that cannot be: gradients, GPUs, squashed logits."""
+        library, rotation, logits = kernels().library, layer.rotation, logits.contiguous()
+        rows, queries, keys = logits.shape
+        if library is None or layer.cap is not None or logits.requires_grad or logits.device.type != "cpu":
+            return None
+        planes, width = rotation.width // 2, layer.keys.shape[-1]
+        shape = SwapShape(rows, queries, keys, width, planes, len(weightings))
+        if not library.swaps_fit(ctypes.byref(shape)):
+            return None
+
+        def halves(x: Float[Tensor, "batch head at d_head"]) -> Float[Tensor, "row at d_head"]:
+            turning = rotation.planes(x).transpose(-1, -2).flatten(-2)
+            return torch.cat([turning, x[..., rotation.width :]], -1).flatten(0, 1).double().contiguous()
+
+        taus = torch.tensor([one.tau for one in weightings], dtype=torch.float64)
+        found = torch.empty(len(weightings), 2, rows, queries, dtype=torch.float64)
+        asked = halves(layer.queries * layer.scale), halves(layer.keys), self.turns, self.counted.contiguous()
+        weighed = [(one.above.contiguous(), one.below.contiguous()) for one in weightings]
+        above, below = ((ctypes.c_void_p * len(taus))(*(pair[at].data_ptr() for pair in weighed)) for at in (0, 1))
+        given = [part.data_ptr() for part in (*asked, logits)]
+        library.swap_scores(ctypes.byref(shape), *given, above, below, taus.data_ptr(), found.data_ptr())
+        return found
+
+    def _plain(
+        self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
+    ) -> Float[Tensor, "weighting 2 row query"]:
         swaps, width = self.swaps, layer.keys.shape[2]
         matrix = layer.squash(self._products(layer)).permute(1, 2, 0).flatten(0, 1)  # [entry * key, row]
 

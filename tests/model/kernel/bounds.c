@@ -1,4 +1,4 @@
-/* Calls every function of layer.c and block.c on arrays of exactly the promised size; built with sanitizers, which end
+/* Calls every function of layer.c, block.c and swaps.c on arrays of exactly the promised size; built with sanitizers, which end
    the program at the first access outside of them, and at the first thing that C leaves undefined. */
 
 #include "layer.c"
@@ -81,6 +81,23 @@ static void whole_layer(Shape shape, int masked) {
 #endif
 }
 
+/* All keys but the query's own, for as many queries as there are keys; the last one takes no part anywhere. */
+static void swapped(int64_t keys, int64_t width, int64_t planes) {
+    Swaps shape = {3, keys, keys, width, planes, 2};
+    int64_t cells = 3 * keys * keys;
+    if (!swaps_fit(&shape)) abort();
+    double *asked = array(2 * 3 * keys * width, 0), *from = array(2 * 3 * keys * width, 0);
+    double *turns = array(2 * keys * keys * 2 * planes, 0), *logits = array(2 * cells, 0);
+    double *above = array(2 * cells, 0), *below = array(2 * cells, 0), *to = array(2 * 2 * 2 * 3 * keys, 0);
+    uint8_t *counted = malloc(keys * keys);
+    for (int64_t cell = 0; cell < keys * keys; cell++) counted[cell] = cell / keys != cell % keys;
+    for (int64_t cell = 0; cell < cells; cell++) above[cell] = below[cell] = cell % 3 ? -0.1 * (cell % 7) : -INFINITY;
+    const double *aboves[] = {above, below}, *belows[] = {below, above}, tau[] = {1e-4, 0.1};
+    swap_scores(&shape, asked, from, turns, counted, logits, aboves, belows, tau, to);
+    void *taken[] = {asked, from, turns, logits, above, below, to, counted};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
+}
+
 int main(void) {
     Shape shapes[] = {{2, 17, 17, 1, 128, 512, 64, 0, 1, 0.1f, 1e-5f}, {3, 1, 1, 2, 8, 5, 0, 0, 0, 0.1f, 1e-5f},
                       {1, 7, 1, 3, 18, 1, 2, 0, 1, 0.1f, 1e-5f},       {0, 5, 5, 1, 4, 4, 1, 0, 0, 0.1f, 1e-5f},
@@ -93,5 +110,6 @@ int main(void) {
             all(shapes[i], variant % 2);
             whole_layer(shapes[i], variant % 2);
         }
+    swapped(17, 128, 64), swapped(40, 18, 2), swapped(2, 512, 256), swapped(1, 4, 0);
     return 0;
 }

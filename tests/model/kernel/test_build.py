@@ -31,11 +31,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def small_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that do nothing, and are compiled at once."""
     parts = [f"{name}_{way}" for name in ("norm", "mix", "residual") for way in ("forward", "backward")]
-    empty = "".join(f"void {name}(void) {{}}\n" for name in (*parts, "dropout_mask"))
+    empty = "".join(f"void {name}(void) {{}}\n" for name in (*parts, "dropout_mask", "swap_scores"))
     source = tmp_path / "small.c"
-    source.write_text(
-        f"{empty}long long scratch_size(void) {{ return 0; }}\nlong long own_products(void) {{ return 0; }}\n"
+    sizes = "".join(
+        f"long long {name}(void) {{ return 0; }}\n" for name in ("scratch_size", "own_products", "swaps_fit")
     )
+    source.write_text(empty + sizes)
     monkeypatch.setattr(module, "SOURCES", (source,))
 
 

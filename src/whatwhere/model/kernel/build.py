@@ -1,4 +1,4 @@
-"""Compiles ``block.c`` where it is first used, and loads it.
+"""Compiles the C files beside it where they are first used, and loads them.
 
 The compiler writes for the very processor that is here, which is what makes it fast, so the library is built on the
 machine (in about a second) and kept in the user's cache under a name that says what it was made from: source, compiler,
@@ -24,7 +24,7 @@ from pathlib import Path
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import cache_directory, whole_file, write_text
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("layer.c", "block.c", "numbers.h"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("layer.c", "block.c", "numbers.h", "swaps.c"))
 """The first is compiled, and includes the others."""
 _FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 _FOR_THIS_PROCESSOR = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
@@ -46,6 +46,12 @@ class Shape(ctypes.Structure):
         ("scale", ctypes.c_float),
         ("epsilon", ctypes.c_float),
     )
+
+
+class SwapShape(ctypes.Structure):
+    """``Swaps`` of ``swaps.c``."""
+
+    _fields_ = tuple((name, ctypes.c_int64) for name in ("rows", "queries", "keys", "width", "planes", "weightings"))
 
 
 class Mask(ctypes.Structure):
@@ -204,9 +210,9 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     arguments = {
         "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer, whole, *[pointer] * 8],
         "mix_backward": [pointer] * 10, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
-        "dropout_mask": [pointer, whole, pointer], 
+        "dropout_mask": [pointer, whole, pointer], "swap_scores": [pointer] * 10,
     }  # fmt: skip
-    sizes = {"scratch_size": [pointer], "own_products": []}
+    sizes = {"scratch_size": [pointer], "own_products": [], "swaps_fit": [pointer]}
     library.own_products.restype = whole
     if library.own_products():
         arguments |= {"layers_forward": [pointer, pointer, whole, *[pointer] * 2]}

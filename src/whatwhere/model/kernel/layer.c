@@ -285,3 +285,5 @@ void layers_backward(const Shape *shape, const Layer *layers, int64_t count, con
 int64_t own_products(void) { return 0; }
 
 #endif
+
+#include "swaps.c"

@@ -39,8 +39,8 @@ from whatwhere.training.run import Run
 Rows = dict[str, list[Any]]
 """By table: ``accuracy``, ``scores``, ``readings``."""
 _SAVE_EVERY_SECONDS = 20.0
-_TOKENS_AT_ONCE = 2**10
-"""Tokens per forward pass: their activations fit the cache."""
+_TOKENS_AT_ONCE = 2**12
+"""Tokens per forward pass: enough that calls cost little, and few enough that activations stay near."""
 _DIGITS = 7
 """Decimals of a score that are kept; the scores themselves are exact to about so many."""
 
