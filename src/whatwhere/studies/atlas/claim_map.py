@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +48,7 @@ def share_of_conditions(cells: Sequence[Cell]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for cell in cells:
         found.setdefault(cell.claim, []).append(cell.share)
-    return {claim: sum(shares) / len(shares) if shares else math.nan for claim, shares in found.items()}
+    return {claim: sum(shares) / len(shares) for claim, shares in found.items()}
 
 
 def page_data(results: Results) -> Mapping[str, Any]:
