@@ -46,13 +46,9 @@ class Reach:
 
 
 def index_reach(theta: float, length: int, *, integers: int | None = None, beta: float | None = None) -> Reach:
-    """The reach of T_Index.
+    """The reach of T_Index. An angle at which two distances look the same (0, or a fraction of a turn) has no margin.
 
-    Args:
-        theta: the angle. One at which two distances look the same (0, or a fraction of a turn) has no margin.
-        length: the length of interest.
-        integers: the largest integer there is; any by default.
-        beta: an inverse temperature to ask about.
+    ``integers`` is the largest integer there is, any by default; ``beta`` an inverse temperature to ask about.
     """
     check_length(length)
     check_angle(theta)

@@ -117,13 +117,7 @@ def draw_differences(
 ) -> Figure:  # fmt: skip
     """Estimates over seeds: a panel for each title, a line for each label, a mark for each task.
 
-    Args:
-        panels: what is in each.
-        labels: from top to bottom.
-        tasks: of the legend.
-        title: of the figure.
-        lines: in which panels stand.
-        size: the width of the figure, and how much each label adds to its height.
+    Panels stand in ``lines``; the size is the width of the figure, and how much each label adds to its height.
     """
     from matplotlib import pyplot
 

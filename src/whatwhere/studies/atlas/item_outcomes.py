@@ -30,10 +30,6 @@ FIRST, LATE = range(4), range(5, 12)
 def outcomes_of(run: Run, studies: Mapping[str, Results]) -> Numbers:
     """Every outcome of an item; those of a study that was not measured are left out.
 
-    Args:
-        run: the item.
-        studies: its results, by study.
-
     Raises:
         WhatwhereError: a table is missing or damaged.
     """

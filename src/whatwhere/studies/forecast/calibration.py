@@ -97,10 +97,8 @@ def calibrate(group: str, some: Sequence[Point], threshold: float, method: str, 
     """One method on one group; intervals resample variants."""
     defined = [one for one in some if not math.isnan(one.predicted[method])]
     lengths = np.log2([one.length for one in defined])
-    predictions, censored = (
-        np.log2([one.predicted[method] for one in defined]),
-        np.array([one.censored for one in defined], bool),
-    )
+    predictions = np.log2([one.predicted[method] for one in defined])
+    censored = np.array([one.censored for one in defined], bool)
     off = (predictions - lengths)[~censored]
     return Calibration(
         group, threshold, method, mean(np.abs(off), seed=seed), mean(off, seed=seed),

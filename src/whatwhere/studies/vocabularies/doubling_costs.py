@@ -21,12 +21,7 @@ from whatwhere.studies.vocabularies.tables import (
 
 
 class Doublings:
-    """The outcomes of a sweep, by size.
-
-    Args:
-        runs: with their sizes and conditions.
-        outcomes: of these runs.
-    """
+    """The outcomes of a sweep, by size."""
 
     def __init__(self, runs: Sequence[SizedRun], outcomes: Sequence[Outcome]) -> None:
         self.values = values_of(runs, outcomes, DEFINED_UNLEARNED)
