@@ -139,14 +139,10 @@ def answers(found: Answered) -> list[Answer]:
         for key, part in question.parts.items():
             value, detail = parts[key]
             result = came_out(part, value)
-            sentence = f"Not answered: {detail}." if result == NOT_ANSWERED else _sentence(value, detail)
+            told = "Not answered:" if result == NOT_ANSWERED else f"{in_words(value)};"
+            sentence = f"{told} {detail.removesuffix('.')}."
             rows.append(Answer(name, key, part.number, value, part.expected, part.threshold, result, sentence))
     return rows
-
-
-def _sentence(value: Estimate, detail: str) -> str:
-    text = f"{in_words(value)}; {detail}"
-    return text if text.endswith(".") else f"{text}."
 
 
 def _with(part: Part, more: str) -> Part:

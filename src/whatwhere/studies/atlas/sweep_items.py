@@ -95,9 +95,9 @@ def _studies(run: Run) -> dict[str, Results]:
     Raises:
         WhatwhereError: a manifest is damaged.
     """
-    found = {}
-    for name in MEASURED:
-        manifest = Manifest(run.directory / name)
-        if manifest.exists and manifest.record.complete:
-            found[name] = Results.open(study_named(name), run.directory / name, run.directory.name)
-    return found
+    manifests = {name: Manifest(run.directory / name) for name in MEASURED}
+    return {
+        name: Results.open(study_named(name), manifest.directory, run.directory.name)
+        for name, manifest in manifests.items()
+        if manifest.exists and manifest.record.complete
+    }

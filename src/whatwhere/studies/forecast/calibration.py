@@ -9,8 +9,9 @@ every method in the same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -51,10 +52,11 @@ class Point:
     """By method; NaN if it predicts nothing."""
 
 
-def points(
-    variants: Sequence[Variant], forecasts: Sequence[PredictedBreak], breaks: Sequence[MeasuredBreak]
-) -> list[Point]:
-    """What was measured beside what was predicted."""
+def points(rows: Callable[[str, type[Any]], list[Any]]) -> list[Point]:
+    """What was measured beside what was predicted; ``rows`` gives a table of the study, as rows of its type."""
+    variants: list[Variant] = rows("variants", Variant)
+    forecasts: list[PredictedBreak] = rows("forecasts", PredictedBreak)
+    breaks: list[MeasuredBreak] = rows("breaks", MeasuredBreak)
     by_name = {(one.model, one.variation): one for one in variants}
     predictions: dict[tuple[str, str, float], dict[str, float]] = {}
     longest = max((row.longest for row in breaks), default=0)

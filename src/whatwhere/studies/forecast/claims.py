@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.forecast.calibration import HELD_OUT, Point, calibrate, groups, points
-from whatwhere.studies.forecast.tables import CARRIED, Calibration, MeasuredBreak, PredictedBreak, Variant
+from whatwhere.studies.forecast.tables import CARRIED, Calibration
 from whatwhere.studies.terminal import spanned
 
 HALF, NEARLY_ALL = 0.5, 0.9
@@ -24,9 +25,7 @@ def held_out(evidence: Evidence) -> list[Point]:
     refused: NotTested | None = None
     for model in ("number", "letter"):
         try:
-            tables = (("variants", Variant), ("forecasts", PredictedBreak), ("breaks", MeasuredBreak))
-            variants, forecasts, breaks = (evidence.rows("forecast", model, name, kind) for name, kind in tables)
-            found += points(variants, forecasts, breaks)  # pyright: ignore[reportArgumentType] (rows of their tables)
+            found += points(partial(evidence.rows, "forecast", model))
         except NotTested as reason:
             refused = refused or reason
     if not found and refused is not None:

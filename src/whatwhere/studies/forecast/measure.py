@@ -75,10 +75,8 @@ def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress:
     for number, member in enumerate(solved):
         progress(f"measuring {' '.join(member.name)}", 2 * len(members) + number, total)
         _measure(member, settings, results)
-    breaks = _breaks(solved, results)
-    results.write("breaks", breaks)
-    found = points(variants, results.rows("forecasts", PredictedBreak), breaks)
-    results.write("calibration", calibration_rows(found, settings.seed))
+    results.write("breaks", _breaks(solved, results))
+    results.write("calibration", calibration_rows(points(results.rows), settings.seed))
     progress("forecasts judged", total, total)
 
 

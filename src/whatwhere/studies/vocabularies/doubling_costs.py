@@ -7,17 +7,9 @@ from collections.abc import Sequence
 
 from whatwhere.studies.atlas.factors import BASE, changes_of, without
 from whatwhere.studies.atlas.seed_effects import BySeed, effects, values_of
-from whatwhere.studies.atlas.tables import Effect
+from whatwhere.studies.atlas.tables import Effect, Outcome
 from whatwhere.studies.seed_means import over_seeds
-from whatwhere.studies.vocabularies.tables import (
-    DEFINED_UNLEARNED,
-    FACTORS,
-    INTERACTIONS,
-    STEPS,
-    Cost,
-    Outcome,
-    SizedRun,
-)
+from whatwhere.studies.vocabularies.tables import DEFINED_UNLEARNED, FACTORS, INTERACTIONS, STEPS, Cost, SizedRun
 
 
 class Doublings:

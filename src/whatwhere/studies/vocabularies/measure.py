@@ -9,22 +9,13 @@ import numpy as np
 
 from whatwhere.studies.atlas.item_outcomes import Numbers, outcomes_of
 from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
+from whatwhere.studies.atlas.tables import Outcome
 from whatwhere.studies.length.tables import AS_TRAINED, Accuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.run_factors import conditions_of, sizes_of
-from whatwhere.studies.vocabularies.tables import (
-    OUTCOMES,
-    POSITIONAL,
-    PURE,
-    STEPS,
-    SYMBOLIC,
-    Outcome,
-    SizedRun,
-    VocabulariesSettings,
-    reach,
-)
+from whatwhere.studies.vocabularies.tables import OUTCOMES, STEPS, SizedRun, VocabulariesSettings, reach
 
 _STEP = "step_hop"
 
@@ -73,6 +64,7 @@ def _row(one: DoneItem, condition: str, numbers: Numbers) -> SizedRun:
     return SizedRun(
         item=one.name, task=task.name, seed=config.seed, condition=condition, **sizes_of(task), tokens=task.length,
         names=task.vocab_size, learned=bool(numbers["learned"]), steps=numbers[STEPS],
-        accuracy=numbers["test_accuracy"], pure_share=numbers[PURE], pure_positional=numbers[POSITIONAL],
-        pure_symbolic=numbers[SYMBOLIC], break_length=numbers.get("break_length", math.nan),
+        accuracy=numbers["test_accuracy"], pure_share=numbers["pure_share"],
+        pure_positional=numbers["pure_positional"], pure_symbolic=numbers["pure_symbolic"],
+        break_length=numbers.get("break_length", math.nan),
     )  # fmt: skip

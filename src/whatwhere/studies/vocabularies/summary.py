@@ -13,20 +13,11 @@ from rich.table import Table
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas.factors import BASE
 from whatwhere.studies.atlas.summary import missing_note
+from whatwhere.studies.atlas.tables import Missing
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import over_seeds
 from whatwhere.studies.terminal import remark, table
-from whatwhere.studies.vocabularies.tables import (
-    FACTORS,
-    OUTCOMES,
-    POSITIONAL,
-    PURE,
-    STEPS,
-    Cost,
-    Missing,
-    SizedRun,
-    reach,
-)
+from whatwhere.studies.vocabularies.tables import FACTORS, OUTCOMES, POSITIONAL, PURE, STEPS, Cost, SizedRun, reach
 
 
 def summary(results: Results) -> Sequence[RenderableType]:

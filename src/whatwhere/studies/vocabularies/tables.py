@@ -1,4 +1,4 @@
-"""Settings and tables of the study ``vocabularies``; missing items, outcomes and effects are as in the atlas."""
+"""Settings and tables of the study ``vocabularies``; missing items, outcomes and effects are those of the atlas."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.atlas.tables import BEFORE_LEARNING, Effect, Missing, Outcome
-
-__all__ = ["FACTORS", "OUTCOMES", "Cost", "Effect", "Missing", "Outcome", "SizedRun", "VocabulariesSettings"]
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING
 
 LENGTH, HOPS, SIZE, SPELLED = "length", "hops", "vocabulary", "parts"
 FACTORS = {
