@@ -46,23 +46,12 @@ def summary_rows(
 
     ``scores`` are the paper's, ``renormalised`` those of the same heads without the query's own position.
     """
-    positional, symbolic = estimates(scores, seed)
+    means = (scores.entropy, scores.entropy_share, scores.own, renormalised.positional, renormalised.symbolic)
+    facts = [each.tolist() for each in (*means, scores.undefined)]  # [layer][head] each
     return [
-        HeadSummary(
-            layer=layer,
-            head=head,
-            label=label_of(positional[index][head].value, symbolic[index][head].value, gamma),
-            positional=positional[index][head],
-            symbolic=symbolic[index][head],
-            entropy=float(scores.entropy[index, head]),
-            entropy_share=float(scores.entropy_share[index, head]),
-            own=float(scores.own[index, head]),
-            renormalised_positional=float(renormalised.positional[index, head]),
-            renormalised_symbolic=float(renormalised.symbolic[index, head]),
-            undefined=int(scores.undefined[index, head]),
-        )
-        for index, layer in enumerate(scores.layers)
-        for head in range(scores.positional.shape[1])
+        HeadSummary(layer, head, label_of(positional.value, symbolic.value, gamma), positional, symbolic, *numbers)
+        for layer, *heads in zip(scores.layers, *estimates(scores, seed), *facts, strict=True)
+        for head, (positional, symbolic, *numbers) in enumerate(zip(*heads, strict=True))
     ]
 
 

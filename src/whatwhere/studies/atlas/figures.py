@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, judged_claims, share_of_conditions
@@ -13,10 +17,6 @@ from whatwhere.studies.atlas.tables import OUTCOMES, Cell, Effect
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.style import MARK, NEUTRAL, PALE, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LOOK = {HOLDS: ("#bfe3d4", "+"), FAILS: ("#f2b48f", "\N{MINUS SIGN}"), DEPENDS: ("#fbf3cf", "±")}
 """Colour and sign of each verdict: light enough for the sign to be read, and different in grey."""
@@ -44,9 +44,6 @@ def draw_paper(results: Mapping[str, Results]) -> Figure:
 
 
 def _map(cells: Sequence[Cell], title: str) -> Figure:
-    from matplotlib import pyplot
-    from matplotlib.patches import Rectangle
-
     titles = {claim.id: claim.title for claim in judged_claims()}
     shares = share_of_conditions(cells)
     claims = sorted(shares, key=lambda claim: -shares[claim])
@@ -119,8 +116,6 @@ def draw_differences(
 
     Panels stand in ``lines``; the size is the width of the figure, and how much each label adds to its height.
     """
-    from matplotlib import pyplot
-
     width, each = size
     height = 0.4 + 1.1 * lines + each * max(len(labels), 1)
     figure, axes = pyplot.subplots(lines, len(panels) // lines, figsize=(width, height), sharey=True, squeeze=False)

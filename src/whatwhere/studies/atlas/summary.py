@@ -13,13 +13,13 @@ from rich.text import Text
 
 from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, share_of_conditions
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
+from whatwhere.studies.atlas.seven_questions import HALF, MOST
 from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
-MOST, HALF = 0.9, 0.5
 
 
 def summary(results: Results) -> Sequence[RenderableType]:

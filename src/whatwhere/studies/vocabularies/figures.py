@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from whatwhere.studies.atlas.factors import BASE
 from whatwhere.studies.atlas.figures import draw_differences
 from whatwhere.studies.results import Results
 from whatwhere.studies.vocabularies.tables import FACTORS, PURE, STEPS, Cost, SizedRun, reach
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def draw_costs(results: Mapping[str, Results]) -> Figure:
