@@ -50,13 +50,8 @@ class Purity:
         stays = np.logical_and.accumulate(self.pure(kind)[::-1], axis=0)[::-1]
         return self._step_of_first(stays)
 
-    def count(self, kind: Kind) -> Int[np.ndarray, "step"]:
-        """How many heads had become pure for good by each checkpoint: the rising staircase of Figure 2C."""
-        since = self.for_good(kind).ravel()
-        return (since[None, :] <= self.steps[:, None]).sum(1)
-
     def joined(self, kind: Kind) -> list[tuple[int, int, int]]:
-        """The heads that became pure for good as (step, layer, head), in the order in which they joined."""
+        """The heads that became pure for good as (step, layer, head), in this order: the staircase of Figure 2C."""
         since = self.for_good(kind)
         pure = np.argwhere(~np.isnan(since)).tolist()
         return sorted((int(since[layer, head]), layer, head) for layer, head in pure)

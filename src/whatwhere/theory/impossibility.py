@@ -23,14 +23,13 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.functions import index, retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, Vocabulary
 from whatwhere.theory.construction import Construction
 from whatwhere.theory.directions import UP, turned
+from whatwhere.theory.feasibility import LETTERS, NUMBERS
 from whatwhere.theory.retrieval_head import retrieval_head
 
-NUMBERS, LETTERS = NumberTask().whole, LetterTask().whole
 Function = Callable[[np.ndarray], np.ndarray]
 """From token ids ``[batch, seq]`` to what each should become."""
 
