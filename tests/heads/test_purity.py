@@ -34,17 +34,16 @@ def test_first_hit_and_for_good_differ_when_a_head_falls_out() -> None:
     np.testing.assert_array_equal(found.for_good("symbolic")[:, 0], [math.nan, 20, math.nan, math.nan])
 
 
-def test_counts_are_a_staircase_labelled_with_who_joined() -> None:
+def test_the_staircase_has_who_joined_and_when() -> None:
     found = four_heads()
-    assert found.count("positional").tolist() == [0, 0, 0, 1]
-    assert found.count("symbolic").tolist() == [0, 0, 1, 1]
+    assert found.joined("positional") == [(30, 0, 0)]
     assert found.joined("symbolic") == [(20, 1, 0)]
 
 
 def test_a_run_without_checkpoints_has_no_pure_heads() -> None:
     empty = purity(np.array([], int), np.empty((0, 2, 1)), np.empty((0, 2, 1)))
     assert np.isnan(empty.for_good("symbolic")).all()
-    assert empty.count("symbolic").tolist() == []
+    assert empty.joined("symbolic") == []
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
@@ -54,9 +53,9 @@ def test_a_tighter_tolerance_is_met_later_and_no_head_is_pure_of_both_kinds(scor
     loose, tight = (purity(steps, positional, symbolic, gamma) for gamma in (0.1, 0.05))
     assert not (loose.positional & loose.symbolic).any()
     for kind in KINDS:
-        assert (tight.count(kind) <= loose.count(kind)).all()
-        assert (np.diff(loose.count(kind)) >= 0).all()
-        assert loose.count(kind)[-1] == loose.pure(kind)[-1].sum()
+        late, early = tight.for_good(kind), loose.for_good(kind)
+        assert (np.isnan(late) | (late >= early)).all()
+        assert len(loose.joined(kind)) == loose.pure(kind)[-1].sum()
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, -1.0, math.nan])

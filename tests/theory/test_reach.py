@@ -72,29 +72,28 @@ def test_the_heads_do_work_at_the_length_and_temperature_that_reach_names():
 
 def test_the_map_holds_the_exact_margins_and_none_where_a_head_cannot_serve():
     thetas, lengths = np.array([0.0027, 0.0115, 0.3, 1.0, math.tau / 5]), np.array([3, 4, 17, 40, 200])
-    margins = margin_map(thetas, lengths)
+    index, retrieval = margin_map(thetas, lengths)
     for i, theta in enumerate(thetas[:4].tolist()):
         for j, n in enumerate(lengths.tolist()):
-            assert margins.index[i, j] == pytest.approx(index_smallest(n, theta), rel=1e-12)
-            assert margins.retrieval[i, j] == pytest.approx(max(0.0, retrieval_smallest(n, theta)), abs=1e-12)
-    assert margins.index[4, 2:].max() < 1e-30  # a fifth of a turn repeats after 5 tokens
+            assert index[i, j] == pytest.approx(index_smallest(n, theta), rel=1e-12)
+            assert retrieval[i, j] == pytest.approx(max(0.0, retrieval_smallest(n, theta)), abs=1e-12)
+    assert index[4, 2:].max() < 1e-30  # a fifth of a turn repeats after 5 tokens
 
 
 def test_fast_frequencies_serve_index_and_slow_ones_retrieval():
-    margins = margin_map(np.array([0.866, 0.0027]), np.array([17]))
-    assert margins.index[0, 0] > 1000 * margins.index[1, 0]
-    assert margins.retrieval[1, 0] > 0.2
-    assert margins.retrieval[0, 0] == 0
+    index, retrieval = margin_map(np.array([0.866, 0.0027]), np.array([17]))
+    assert index[0, 0] > 1000 * index[1, 0]
+    assert retrieval[1, 0] > 0.2
+    assert retrieval[0, 0] == 0
 
 
 def test_the_frequencies_that_the_documentation_names():
     frequencies = rope_frequencies(128, 10000.0).numpy()
-    margins = margin_map(frequencies, np.array([17, 1000]))
-    index = [i + 1 for i in range(64) if margins.index[i, 0] > 1e-3]
-    assert index == [i for i in range(1, 23) if i != 7]
-    assert [i + 1 for i in range(64) if margins.retrieval[i, 0] > 0] == list(range(27, 65))
-    assert [i + 1 for i in range(64) if margins.retrieval[i, 1] > 0] == list(range(56, 65))
-    assert margins.index[:, 1].max() < 2e-5
+    index, retrieval = margin_map(frequencies, np.array([17, 1000]))
+    assert [i + 1 for i in range(64) if index[i, 0] > 1e-3] == [i for i in range(1, 23) if i != 7]
+    assert [i + 1 for i in range(64) if retrieval[i, 0] > 0] == list(range(27, 65))
+    assert [i + 1 for i in range(64) if retrieval[i, 1] > 0] == list(range(56, 65))
+    assert index[:, 1].max() < 2e-5
 
 
 @pytest.mark.parametrize(("theta", "longest"), [(0.0, 1), (math.tau / 5, 5)])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.heads.purity import GAMMAS, KINDS, check_gamma, label_of
+from whatwhere.heads.purity import GAMMAS, KINDS, label_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +35,8 @@ def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> p
     Columns: ``layer``, ``head``; ``positional`` and ``symbolic``, each with ``_low``, ``_high`` (95 %, bootstrap over
     inputs) and ``_n`` (inputs times queries); ``positional_centred`` = 1 - symbolic, ``symbolic_centred`` = 1 -
     positional and ``flat`` = positional + symbolic - 1, which sum to 1; ``entropy`` in nats, ``entropy_share`` of its
-    maximum, ``own`` (attention to the query itself), ``undefined`` (queries without a score), ``label``.
-
-    Args:
-        scores: of some heads.
-        gamma: tolerance of the labels; 0.1 by default.
-        seed: of the bootstrap.
+    maximum, ``own`` (attention to the query itself), ``undefined`` (queries without a score), ``label`` (at a tolerance
+    gamma, 0.1 by default).
     """
     import pandas as pd
 
@@ -51,7 +47,6 @@ def _rows(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> list
     from whatwhere.heads.summary import estimates
 
     gamma = GAMMAS[0] if gamma is None else gamma
-    check_gamma(gamma)
     facts = {name: getattr(scores, name).tolist() for name in ("entropy", "entropy_share", "own", "undefined")}
     return [
         {"layer": layer, "head": head}

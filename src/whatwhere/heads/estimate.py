@@ -78,9 +78,6 @@ def mean(
         values: one number per observation; NaN where undefined, and left out.
         clusters: which cluster (input) each observation belongs to; by default each is its own.
         seed: of the resampling.
-
-    Raises:
-        WhatwhereError: values and clusters differ in length.
     """
     import numpy as np
 

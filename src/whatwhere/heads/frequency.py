@@ -92,11 +92,7 @@ def weighted_id(weights: Float[np.ndarray, "*any plane"]) -> Float[np.ndarray, "
 
 
 def frequency_use(trace: Trace, measure: str = "variance") -> FrequencyUse:
-    """Weighs every plane of every traced head.
-
-    Args:
-        trace: what attention did on some inputs.
-        measure: ``norm``, ``variance`` or ``margin``.
+    """Weighs every plane of every traced head by one of :data:`MEASURES`.
 
     Raises:
         WhatwhereError: there is no such measure, nothing was traced, the heads do not rotate, or rotate differently.

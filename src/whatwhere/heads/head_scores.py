@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads import display
 from whatwhere.heads.entropy import entropy_share
 from whatwhere.heads.long_swaps import EPSILON
 from whatwhere.heads.weighting import Reading, Weighting, reading_mask
@@ -81,10 +82,6 @@ class HeadScores:
 
     def read(self, reading: Reading | str, paths: np.ndarray | None = None) -> HeadScores:
         """The same scores with means over another reading of queries (:func:`whatwhere.heads.weighting.reading_mask`).
-
-        Args:
-            reading: ``last``, ``path`` or ``all``.
-            paths: of the inputs, for ``path``.
 
         Raises:
             WhatwhereError: there is no such reading, or its queries were not traced.
@@ -166,25 +163,17 @@ class HeadScores:
 
     def to_frame(self, gamma: float | None = None, seed: int = 0) -> pd.DataFrame:
         """A tidy table, one row per head; see :func:`whatwhere.heads.display.frame_of`."""
-        from whatwhere.heads.display import frame_of
-
-        return frame_of(self, gamma, seed)
+        return display.frame_of(self, gamma, seed)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The head map, layer by head; takes and returns matplotlib axes."""
-        from whatwhere.heads.display import plot_map
-
-        return plot_map(self, ax)
+        return display.plot_map(self, ax)
 
     def __repr__(self) -> str:
-        from whatwhere.heads.display import text_of
-
-        return text_of(self)
+        return display.text_of(self)
 
     def _repr_html_(self) -> str:
-        from whatwhere.heads.display import html_of
-
-        return html_of(self)
+        return display.html_of(self)
 
 
 def join_inputs(parts: Sequence[HeadScores]) -> HeadScores:

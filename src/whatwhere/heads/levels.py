@@ -43,18 +43,9 @@ def score_model(
 ) -> HeadScores:
     """Traces a model on some inputs and scores its heads, by default at the last query.
 
-    Args:
-        model: anything with a trace.
-        tokens: ids ``[batch, seq]``, at least one input.
-        tau: temperature of the weights; see :func:`whatwhere.heads.scores.score`.
-        level: what is swapped, ``keys`` (the paper's score) or ``tokens``.
-        renormalised: see :func:`whatwhere.heads.scores.score`.
-        among: see :func:`whatwhere.heads.scores.score`.
-        layers: which layers, from 0; all by default.
-        queries: which query positions, from 0 (negative: from the end); only the last by default.
-
-    Raises:
-        WhatwhereError: what :func:`score_model_weightings` refuses.
+    The model is anything with a trace. ``tau``, ``renormalised`` and ``among`` are those of
+    :func:`whatwhere.heads.scores.score`, ``layers`` and ``queries`` those of :func:`whatwhere.trace`; refused is what
+    :func:`score_model_weightings` refuses.
     """
     weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
     return score_model_weightings(model, tokens, [weighting], level=level, layers=layers, queries=queries)[0]

@@ -50,13 +50,8 @@ class Purity:
         stays = np.logical_and.accumulate(self.pure(kind)[::-1], axis=0)[::-1]
         return self._step_of_first(stays)
 
-    def count(self, kind: Kind) -> Int[np.ndarray, "step"]:
-        """How many heads had become pure for good by each checkpoint: the rising staircase of Figure 2C."""
-        since = self.for_good(kind).ravel()
-        return (since[None, :] <= self.steps[:, None]).sum(1)
-
     def joined(self, kind: Kind) -> list[tuple[int, int, int]]:
-        """The heads that became pure for good as (step, layer, head), in the order in which they joined."""
+        """The heads that became pure for good as (step, layer, head), in this order: the staircase of Figure 2C."""
         since = self.for_good(kind)
         pure = np.argwhere(~np.isnan(since)).tolist()
         return sorted((int(since[layer, head]), layer, head) for layer, head in pure)
@@ -73,16 +68,10 @@ def purity(
     symbolic: Float[np.ndarray, "step layer head"],
     gamma: float = GAMMAS[0],
 ) -> Purity:
-    """Which heads are pure along a run; an undefined score is not pure.
-
-    Args:
-        steps: of the checkpoints, rising.
-        positional: their positional scores.
-        symbolic: their symbolic scores.
-        gamma: tolerance, above 0 and below one half.
+    """Which heads are pure along a run, from the scores of its checkpoints; an undefined score is not pure.
 
     Raises:
-        WhatwhereError: gamma is out of range.
+        WhatwhereError: gamma is not above 0 and below one half.
     """
     check_gamma(gamma)
     return Purity(
@@ -136,12 +125,8 @@ def check_gamma(gamma: float) -> None:
 def step_of_maximal_accuracy(metrics: Sequence[Mapping[str, float]], slack: float = SLACK) -> float:
     """The moment t* of the paper: the first checkpoint within ``slack`` of the run's best mean accuracy (erratum E18).
 
-    Args:
-        metrics: rows with ``step`` and ``accuracy``, as the run's ``metrics.csv`` has them.
-        slack: how far below the best counts as the best.
-
-    Returns:
-        The step, or NaN if no accuracy is defined.
+    The metrics are rows with ``step`` and ``accuracy``, as the run's ``metrics.csv`` has them. NaN if no accuracy is
+    defined.
     """
     known = [(row["step"], row["accuracy"]) for row in metrics if not math.isnan(row["accuracy"])]
     best = max((accuracy for _, accuracy in known), default=math.nan)

@@ -75,11 +75,8 @@ def role_shares(
 ) -> list[RoleShare]:
     """Counts the roles of every head.
 
-    Args:
-        strongest: the key to which each query pays most attention.
-        batch: the inputs, with their paths.
-        vocabulary: of the task.
-        served: for some layers, the distances that are counted together as ``served``.
+    ``strongest`` is the key to which each query pays most attention; ``served`` holds, for some layers, the distances
+    that are counted together as ``served``.
 
     Raises:
         WhatwhereError: there are no inputs.

@@ -12,7 +12,7 @@ from torch import Tensor
 from whatwhere.heads.estimate import RESAMPLES, Estimate, percentiles, resampled_ratio
 from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.levels import score_model_weightings
-from whatwhere.heads.purity import GAMMAS, check_gamma, label_of
+from whatwhere.heads.purity import GAMMAS, label_of
 from whatwhere.heads.weighting import TAU, Weighting
 from whatwhere.trace.layer import Tokens
 from whatwhere.trace.traceable import traceable
@@ -44,30 +44,14 @@ def summary_rows(
 ) -> list[HeadSummary]:
     """One line per head, layer by layer.
 
-    Args:
-        scores: the paper's.
-        renormalised: those of the same heads without the query's own position.
-        gamma: tolerance of the labels.
-        seed: of the intervals' resampling.
+    ``scores`` are the paper's, ``renormalised`` those of the same heads without the query's own position.
     """
-    check_gamma(gamma)
-    positional, symbolic = estimates(scores, seed)
+    means = (scores.entropy, scores.entropy_share, scores.own, renormalised.positional, renormalised.symbolic)
+    facts = [each.tolist() for each in (*means, scores.undefined)]  # [layer][head] each
     return [
-        HeadSummary(
-            layer=layer,
-            head=head,
-            label=label_of(positional[index][head].value, symbolic[index][head].value, gamma),
-            positional=positional[index][head],
-            symbolic=symbolic[index][head],
-            entropy=float(scores.entropy[index, head]),
-            entropy_share=float(scores.entropy_share[index, head]),
-            own=float(scores.own[index, head]),
-            renormalised_positional=float(renormalised.positional[index, head]),
-            renormalised_symbolic=float(renormalised.symbolic[index, head]),
-            undefined=int(scores.undefined[index, head]),
-        )
-        for index, layer in enumerate(scores.layers)
-        for head in range(scores.positional.shape[1])
+        HeadSummary(layer, head, label_of(positional.value, symbolic.value, gamma), positional, symbolic, *numbers)
+        for layer, *heads in zip(scores.layers, *estimates(scores, seed), *facts, strict=True)
+        for head, (positional, symbolic, *numbers) in enumerate(zip(*heads, strict=True))
     ]
 
 
@@ -115,12 +99,6 @@ def score_windows(
 
     A head that looks only at one kind of token follows its contents whenever tokens of two kinds are swapped, so the
     paper's score calls it half symbolic even if it counts positions among the tokens that it looks at.
-
-    Args:
-        model: anything with a trace.
-        tokens: ids ``[batch, seq]``.
-        windows: names and positions.
-        tau: temperature of the weights.
     """
     weightings = [Weighting(tau, renormalised=True, among=tuple(places)) for places in windows.values()]
     found = score_model_weightings(model, tokens, weightings)

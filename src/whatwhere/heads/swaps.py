@@ -69,13 +69,7 @@ class Factors(NamedTuple):
 
 
 def factors(mass: Float[Tensor, "row query key"], tau: float, counted: Bool[Tensor, "query key"]) -> Factors:
-    """The factors of the weights ``softmax(|D_i - D_j| / tau)``.
-
-    Args:
-        mass: D, the attention by which swaps are weighted.
-        tau: temperature, above 0.
-        counted: the keys that take part in swaps.
-    """
+    """The factors of the weights ``softmax(|D_i - D_j| / tau)`` of swaps of counted keys, with D the mass."""
     # The two ends shift all exponents of a query by the same amount, so they need no gradient.
     most = mass.detach().masked_fill(~counted, -torch.inf).amax(-1, keepdim=True)
     least = mass.detach().masked_fill(~counted, torch.inf).amin(-1, keepdim=True)
@@ -130,11 +124,9 @@ def mean_of(sums: Float[Tensor, "3 *any"]) -> Float[Tensor, "2 *any"]:
 
 
 class ShortInputs:
-    """All swaps of all queries of short inputs at once, from the whole of M.
+    """All swaps of all queries of short, uniform inputs at once, from the whole of M.
 
-    Args:
-        layer: of uniform inputs; says where queries and keys stand.
-        counted: the keys that take part in swaps, under any weighting.
+    The layer says where queries and keys stand; ``counted`` are the keys that take part in swaps, under any weighting.
     """
 
     def __init__(self, layer: LayerTrace, counted: Bool[Tensor, "query key"]) -> None:

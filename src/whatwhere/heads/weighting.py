@@ -60,13 +60,8 @@ def reading_mask(
     """Which positions of each input are read as queries. The authors' script has three readings.
 
     ``last`` is the last token. ``path`` is every pointer on the hop path: the last token and each visited position but
-    the one that holds the answer. ``all`` is every position from the third token on.
-
-    Args:
-        reading: one of the three.
-        seq: length of the inputs.
-        inputs: how many there are.
-        paths: for ``path``: those of a :class:`whatwhere.tasks.batch.Batch`.
+    the one that holds the answer; ``paths`` are those of a :class:`whatwhere.tasks.batch.Batch`. ``all`` is every
+    position from the third token on.
 
     Raises:
         WhatwhereError: there is no such reading, or the paths are missing or of another number of inputs.

@@ -111,12 +111,7 @@ class Construction(Traceable):
         )
 
     def outputs(self, tokens: Tokens, attention: Attention = "softmax") -> Float[Tensor, "batch seq vocab"]:
-        """The output logits at every position.
-
-        Args:
-            tokens: ids ``[batch, seq]``.
-            attention: ``softmax``, or ``hard``: uniform over the keys with the largest logit (average hard attention).
-        """
+        """The output logits at every position; ``hard`` is average hard attention, see :func:`hard_attention`."""
         ids = self._ids(tokens)
         layer = self._read(ids, torch.arange(ids.shape[1]))
         weights = layer.attention() if attention == "softmax" else hard_attention(layer)

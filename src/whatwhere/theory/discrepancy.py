@@ -29,13 +29,7 @@ from whatwhere.trace.traceable import trace
 def measured_discrepancy(construction: Construction, tokens: Tokens, wanted: Tokens) -> Float[np.ndarray, "batch seq"]:
     """The per-input discrepancy of every query, read from the trace; negative where a wrong key wins.
 
-    Args:
-        construction: the head.
-        tokens: ids ``[batch, seq]``.
-        wanted: the id that each position should attend to, ``[batch, seq]``.
-
-    Returns:
-        The gap at each query; NaN where no visible key holds the wanted token, or none holds another.
+    ``wanted`` is the id that each position should attend to. NaN where no visible key holds it, or none another one.
     """
     ids, sought = np.asarray(tokens), np.asarray(wanted)
     layer = trace(construction, ids, queries=range(ids.shape[1])).layers[0]
@@ -56,13 +50,7 @@ def gaps(theta: float, farthest: int) -> Float[np.ndarray, "t"]:
 
 
 def index_discrepancy(query: int, n: int, theta: float) -> float:
-    """Per input: it depends on the last token and the length only.
-
-    Args:
-        query: the integer at the last position, 1 .. n - 1; 0 for a letter (which asks for itself).
-        n: the length, at least 2.
-        theta: the angle.
-    """
+    """Per input: it depends on the length and the last token only, an integer below n, or 0 for a letter."""
     check_index_angle(theta, n)
     if not 0 <= query < n:
         raise WhatwhereError(f"expected a query from 0 to {n - 1} (in range at length {n}), got {query}.")
@@ -77,10 +65,7 @@ def index_smallest(n: int, theta: float) -> float:
 def index_largest(n: int, theta: float, integers: int | None = None) -> float:
     """Largest over inputs: the integer query that sits in the middle of its window.
 
-    Args:
-        n: the length.
-        theta: the angle.
-        integers: the largest integer there is; any by default.
+    ``integers`` is the largest integer there is; any by default.
     """
     check_index_angle(theta, n)
     return float(gaps(theta, _narrowest_window(n, integers)).min())
@@ -194,12 +179,7 @@ def _rival_logits(n: int, theta: float, letters: int, toward: float) -> Float[np
 
     Letters k = 1 .. letters - 1 places after the sought one are the rivals. At distance t letter k stands at the angle
     k omega + t theta; the nearest k to a direction is found by rounding, so the cost does not grow with the alphabet.
-
-    Args:
-        n: the length.
-        theta: the angle.
-        letters: size of the alphabet.
-        toward: the direction: 0 for the strongest rival, pi for the weakest.
+    The direction is 0 for the strongest rival, pi for the weakest.
     """
     omega = _omega(n, theta, letters)
     away = np.arange(n - 1, -1, -1) * theta  # [n]: position 1 first

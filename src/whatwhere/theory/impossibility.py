@@ -16,20 +16,22 @@ attention at every length.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Int
 
-from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.functions import index, retrieval
-from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary, Vocabulary
+from whatwhere.tasks.vocabulary import LetterVocabulary, Vocabulary
 from whatwhere.theory.construction import Construction
 from whatwhere.theory.directions import UP, turned
+from whatwhere.theory.feasibility import LETTERS, NUMBERS
 from whatwhere.theory.retrieval_head import retrieval_head
 
-NUMBERS, LETTERS = NumberTask().whole, LetterTask().whole
+Function = Callable[[np.ndarray], np.ndarray]
+"""From token ids ``[batch, seq]`` to what each should become."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +45,12 @@ class Counterexample:
     """On how many of the two inputs the wanted token does not win; at least one is the claim."""
 
     @classmethod
-    def of(
-        cls, head: Construction, inputs: Int[np.ndarray, "2 seq"], wanted: Int[np.ndarray, "2 seq"]
-    ) -> Counterexample:
-        """Runs the head on both inputs."""
+    def of(cls, head: Construction, first: Int[np.ndarray, "seq"], function: Function) -> Counterexample:
+        """Runs the head on an input, and on the same with the two tokens before the query swapped."""
+        second = first.copy()
+        second[[-3, -2]] = first[[-2, -3]]
+        inputs = np.stack([first, second])
+        wanted = function(inputs)
         wrong = int(head.errors(inputs, wanted)[:, -1].sum())
         return cls(inputs, wanted[:, -1], head.apply(inputs)[:, -1], wrong)
 
@@ -59,46 +63,29 @@ class Counterexample:
         )
 
 
-def symbolic_index_counterexample(
-    head: Construction, vocabulary: NumberVocabulary = NUMBERS, length: int = 17
-) -> Counterexample:
-    """Two letters that change places under an integer query, on a head with theta = 0.
+def symbolic_index_counterexample(head: Construction, length: int = 17) -> Counterexample:
+    """Two letters that change places under an integer query, on inputs of at least 3 tokens.
 
     Args:
-        head: any construction over the vocabulary; its angle is set to 0, which makes it symbolic.
-        vocabulary: of the number task.
-        length: tokens per input, at least 3.
+        head: any construction over the number task; its angle is set to 0, which makes it symbolic.
+        length: tokens per input.
     """
-    first = np.arange(length) % vocabulary.symbols
-    first[-1] = vocabulary.encode("2")[0]  # it asks for the first of the last two letters
-    second = first.copy()
-    second[[-3, -2]] = first[[-2, -3]]
-    inputs = np.stack([first, second])
-    return Counterexample.of(replace(head, theta=0.0), inputs, index(inputs, vocabulary))
+    first = np.arange(length) % NUMBERS.symbols
+    first[-1] = NUMBERS.encode("2")[0]  # it asks for the first of the last two letters
+    return Counterexample.of(replace(head, theta=0.0), first, lambda tokens: index(tokens, NUMBERS))
 
 
-def positional_retrieval_counterexample(
-    theta: float, beta: float, vocabulary: LetterVocabulary = LETTERS, length: int = 3
-) -> Counterexample:
+def positional_retrieval_counterexample(theta: float, beta: float, length: int = 3) -> Counterexample:
     """A match and a rival that change places under an LL query, on T_Retrieval with one key vector for every token.
 
-    The vector is such that the head attends to the token before the query.
-
-    Args:
-        theta: the angle.
-        beta: the inverse temperature.
-        vocabulary: of the letter task.
-        length: tokens per input, at least 3.
+    The vector is such that the head attends to the token before the query. Inputs have at least 3 tokens.
     """
-    head = retrieval_head(theta, beta, letters=vocabulary.letters, integers=vocabulary.integers)
+    head = retrieval_head(theta, beta)
     positional = replace(head, key=turned(UP, theta)[:, None].expand_as(head.key))  # logit cos((n - j - 1) theta)
-    match, rival, query = vocabulary.encode("a1 b1 ba")
+    match, rival, query = LETTERS.encode("a1 b1 ba")
     first = np.full(length, rival)
     first[-2:] = match, query
-    second = first.copy()
-    second[[-3, -2]] = first[[-2, -3]]
-    inputs = np.stack([first, second])
-    return Counterexample.of(positional, inputs, retrieval(inputs, vocabulary))
+    return Counterexample.of(positional, first, lambda tokens: retrieval(tokens, LETTERS))
 
 
 def positional_retrieval(theta: float, beta: float, vocabulary: LetterVocabulary = LETTERS) -> Construction:

@@ -29,28 +29,26 @@ class Reach:
     """What one construction can do at one angle."""
 
     head: str
+    frequency_id: int | None
+    """Of the paper's 64 frequencies; none for an angle of your own."""
     theta: float
     length: int
     margin: float
-    """The smallest discrepancy at ``length``; at or below 0 no temperature helps."""
+    """The smallest discrepancy at that length; at or below 0 no inverse temperature helps."""
     needed_beta: float
-    """The least inverse temperature at ``length``; NaN if none serves."""
+    """The least inverse temperature at that length; undefined where none serves."""
     sufficient_beta: float
-    """The lemma's estimate of it; NaN likewise."""
+    """The lemma's estimate of it; undefined likewise."""
     longest: int
-    """The longest input with a margin above RESOLUTION, under hard attention; LONGEST means "at least that"."""
+    """The longest input with a margin that float32 represents, under hard attention; 100,000 means "at least that"."""
     longest_at_beta: int | None
-    """The longest input at the given inverse temperature; None if none was given."""
+    """The longest input at the given inverse temperature, if one was given."""
 
 
 def index_reach(theta: float, length: int, *, integers: int | None = None, beta: float | None = None) -> Reach:
-    """The reach of T_Index.
+    """The reach of T_Index. An angle at which two distances look the same (0, or a fraction of a turn) has no margin.
 
-    Args:
-        theta: the angle. One at which two distances look the same (0, or a fraction of a turn) has no margin.
-        length: the length of interest.
-        integers: the largest integer there is; any by default.
-        beta: an inverse temperature to ask about.
+    ``integers`` is the largest integer there is, any by default; ``beta`` an inverse temperature to ask about.
     """
     check_length(length)
     check_angle(theta)
@@ -59,6 +57,7 @@ def index_reach(theta: float, length: int, *, integers: int | None = None, beta:
     works = repeats_at(theta, length) is None
     return Reach(
         head="index",
+        frequency_id=None,
         theta=theta,
         length=length,
         margin=index_smallest(length, theta) if works else 0.0,
@@ -80,17 +79,18 @@ def retrieval_reach(theta: float, length: int, *, letters: int = 8, beta: float 
     longest = next(has_margin, 1)
     return Reach(
         head="retrieval",
+        frequency_id=None,
         theta=theta,
         length=length,
         margin=retrieval_smallest(length, theta, letters),
-        needed_beta=_defined(needed),
-        sufficient_beta=_defined(temperature.retrieval_sufficient_beta(length, theta, letters)),
+        needed_beta=defined(needed),
+        sufficient_beta=defined(temperature.retrieval_sufficient_beta(length, theta, letters)),
         longest=longest,
         longest_at_beta=_longest(lambda beta, n: temperature.retrieval_serves(beta, n, theta, letters), beta, longest),
     )
 
 
-def _defined(beta: float) -> float:
+def defined(beta: float) -> float:
     """A number, or NaN for the infinity that means "no beta serves"."""
     return beta if math.isfinite(beta) else math.nan
 
@@ -107,24 +107,12 @@ def _longest(serves: Callable[[float, int], bool], beta: float | None, most: int
     return low
 
 
-@dataclass(frozen=True, eq=False)
-class MarginMap:
-    """The smallest discrepancy of both heads over angles and lengths; 0 or less where the head cannot serve."""
+def margin_map(
+    thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"], letters: int = 8
+) -> tuple[Float[np.ndarray, "theta n"], Float[np.ndarray, "theta n"]]:
+    """The smallest discrepancy of Index and of Retrieval at each angle and length; 0 or less where it cannot serve.
 
-    thetas: Float[np.ndarray, "theta"]
-    lengths: Int[np.ndarray, "n"]
-    index: Float[np.ndarray, "theta n"]
-    retrieval: Float[np.ndarray, "theta n"]
-    letters: int
-
-
-def margin_map(thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"], letters: int = 8) -> MarginMap:
-    """Both margins for each angle and length.
-
-    Args:
-        thetas: angles. Those at which Index aliases are not refused: their margin is 0, as the map should show.
-        lengths: each at least 3.
-        letters: size of the alphabet.
+    Angles at which Index aliases are not refused: their margin is 0, as the map should show.
     """
     if lengths.min() < 3:
         raise WhatwhereError(f"expected a map of lengths from 3, got {lengths.min()}.")
@@ -135,4 +123,4 @@ def margin_map(thetas: Float[np.ndarray, "theta"], lengths: Int[np.ndarray, "n"]
     # retrieval_smallest_formula for all at once; past its range a wrong token wins, which the map shows as no margin
     turn = np.minimum(omega, (2 * lengths - 3) * angle)
     retrieval = 2 * np.sin(np.maximum(0, omega - angle) / 2) * np.sin((omega - turn) / 2)
-    return MarginMap(thetas, lengths, nearest[:, lengths - 2], retrieval, letters)
+    return nearest[:, lengths - 2], retrieval

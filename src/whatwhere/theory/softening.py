@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import softmax
 
 from whatwhere.theory.check import Check
 from whatwhere.theory.construction import Construction
@@ -129,8 +130,6 @@ def _softmax(
     head: _Head, tokens: Int[np.ndarray, "input n"], beta: float
 ) -> tuple[Float[np.ndarray, "input n"], Int[np.ndarray, "input"]]:
     """Weights and decoded outputs of softmax attention."""
-    logits = beta * _logits(head, tokens)
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
+    weights = softmax(beta * _logits(head, tokens), -1)
     outputs = head.direct[tokens[:, -1]] + np.einsum("bn,bno->bo", weights, head.copied[tokens])
     return weights, outputs.argmax(-1)

@@ -30,10 +30,7 @@ def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> flo
     other; it is right when S < 1. A letter query has n - 1 on one side; it is right when S < 3 (see the values in
     :func:`~whatwhere.theory.index_head.index_head`). Shorter inputs have fewer rivals, so length n decides.
 
-    Args:
-        n: the longest input, at least 2.
-        theta: the angle; no rational multiple of 2 pi within the length.
-        integers: the largest integer there is; n - 1 by default.
+    The angle is no rational multiple of 2 pi within the length; ``integers`` is the largest there is, n - 1 by default.
     """
     return _root(_index_excess(n, theta, integers), index_sufficient_beta(n, theta))
 
@@ -91,18 +88,11 @@ def retrieval_minimum_beta(n: int, theta: float, letters: int = 8, inputs: Input
     """The least beta for LL queries of T_Retrieval on inputs of at most n tokens.
 
     The worst input holds the match once, at j, and one rival token everywhere else; it is right when its rivals'
-    attention is below the match's.
+    attention is below the match's. Infinity where no beta serves because a rival's logit reaches the match's.
 
-    Args:
-        n: the longest input, at least 2.
-        theta: the angle.
-        letters: size of the alphabet.
-        inputs: ``any`` lets the rival be a copy of the query wherever the match stands. ``proper`` leaves out what a
-            proper input cannot hold: a copy of the query before the match. It is a little smaller for short inputs and
-            the same for long ones, where the worst match is the first token.
-
-    Returns:
-        The least beta; infinity where no beta serves because a rival's logit reaches the match's.
+    Of the ``inputs``, ``any`` lets the rival be a copy of the query wherever the match stands. ``proper`` leaves out
+    what a proper input cannot hold: a copy of the query before the match. It is a little smaller for short inputs and
+    the same for long ones, where the worst match is the first token.
     """
     if retrieval_smallest(n, theta, letters) <= 0:
         return math.inf

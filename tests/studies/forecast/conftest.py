@@ -57,7 +57,7 @@ def made_up(
     results.write("variants", variants)
     results.write("forecasts", forecasts)
     results.write("breaks", measured)
-    results.write("calibration", calibration_rows(points(variants, forecasts, measured)))
+    results.write("calibration", calibration_rows(points(results.rows)))
     return results
 
 

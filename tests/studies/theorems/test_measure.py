@@ -11,18 +11,11 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.studies.measuring import study
 from whatwhere.studies.results import Results
 from whatwhere.studies.theorems import THEOREMS, measure
-from whatwhere.studies.theorems.tables import (
-    CheckRow,
-    Discrepancy,
-    LayerMargin,
-    Margin,
-    PlaneVector,
-    ReachRow,
-    Temperature,
-)
+from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, LayerMargin, Margin, PlaneVector, Temperature
 from whatwhere.theory.check import Check
 from whatwhere.theory.discrepancy import index_smallest, retrieval_smallest
 from whatwhere.theory.printed import frequency
+from whatwhere.theory.reach import Reach
 from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta
 
 LARGE = ("number_task", "letter_task")
@@ -82,7 +75,7 @@ def test_the_map_and_the_reach_hold_exact_margins(whole: Results) -> None:
     for row in margins[:: len(margins) // 50]:
         assert row.index == pytest.approx(index_smallest(row.n, row.theta), rel=1e-9)
         assert row.retrieval == pytest.approx(max(0.0, retrieval_smallest(row.n, row.theta)), abs=1e-9)
-    reach = {(row.head, row.frequency_id): row for row in whole.rows("reach", ReachRow)}
+    reach = {(row.head, row.frequency_id): row for row in whole.rows("reach", Reach)}
     assert len(reach) == 128
     assert reach["retrieval", 42].margin == pytest.approx(retrieval_smallest(17, frequency(42)))
     assert reach["retrieval", 42].longest == 144
@@ -127,7 +120,7 @@ def test_an_interrupted_study_goes_on_with_the_checks_that_are_missing(
 def test_one_angle_is_answered_for_both_heads_and_nothing_else_is_made() -> None:
     results = study("theorems", theta=0.0027, length=100, beta=20.0)
     assert list(results) == ["reach"]
-    index, retrieval = results.rows("reach", ReachRow)
+    index, retrieval = results.rows("reach", Reach)
     assert (index.head, retrieval.head, retrieval.frequency_id) == ("index", "retrieval", None)
     assert retrieval.longest == 146
     assert retrieval.needed_beta == pytest.approx(retrieval_minimum_beta(100, 0.0027))

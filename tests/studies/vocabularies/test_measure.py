@@ -12,12 +12,13 @@ from vocabularies_world import RISE, SEEDS
 
 import whatwhere as ww
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.atlas.tables import Effect, Missing, Outcome
 from whatwhere.studies.evidence import NotTested
 from whatwhere.studies.measuring import draw
 from whatwhere.studies.results import Results
 from whatwhere.studies.vocabularies.claims import _finding
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
-from whatwhere.studies.vocabularies.tables import Cost, Effect, Missing, Outcome, SizedRun, VocabulariesSettings
+from whatwhere.studies.vocabularies.tables import Cost, SizedRun, VocabulariesSettings
 
 Sweep = Callable[..., Path]
 LAST = (0.9 - 0.2) / (0.99 - 0.2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from whatwhere.studies import study_named
+from whatwhere.studies.atlas.predictions import read_predictions
+from whatwhere.studies.atlas.sweep_items import MEASURED
 from whatwhere.studies.atlas.tables import NUMBERED, OUTCOMES, Cell, Item, ItemVerdict
 from whatwhere.studies.claim import Claim
 from whatwhere.studies.results import Results
@@ -15,9 +17,6 @@ HOLDS, FAILS, DEPENDS = "holds", "fails", "depends"
 
 def judged_claims() -> list[Claim]:
     """The claims that an item can decide: statements about trained models, of the studies that the atlas reads."""
-    from whatwhere.studies import study_named
-    from whatwhere.studies.atlas.sweep_items import MEASURED
-
     return [
         claim
         for name in MEASURED
@@ -49,13 +48,11 @@ def share_of_conditions(cells: Sequence[Cell]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for cell in cells:
         found.setdefault(cell.claim, []).append(cell.share)
-    return {claim: sum(shares) / len(shares) if shares else math.nan for claim, shares in found.items()}
+    return {claim: sum(shares) / len(shares) for claim, shares in found.items()}
 
 
 def page_data(results: Results) -> Mapping[str, Any]:
     """What the page needs besides the tables: the words of claims, outcomes and questions."""
-    from whatwhere.studies.atlas.predictions import read_predictions
-
     del results
     return {
         "claims": {claim.id: {"title": claim.title, "threshold": claim.threshold} for claim in judged_claims()},

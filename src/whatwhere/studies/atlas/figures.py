@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, judged_claims, share_of_conditions
 from whatwhere.studies.atlas.factors import BASE, DATA, changes_of, condition_text
 from whatwhere.studies.atlas.tables import OUTCOMES, Cell, Effect
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.style import MARK, NEUTRAL, PALE, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LOOK = {HOLDS: ("#bfe3d4", "+"), FAILS: ("#f2b48f", "\N{MINUS SIGN}"), DEPENDS: ("#fbf3cf", "±")}
 """Colour and sign of each verdict: light enough for the sign to be read, and different in grey."""
@@ -26,6 +27,8 @@ DRAWN = (
 LONGEST_TITLE = 74
 FEW = 0.4
 """How opaque a cell is that rests on too few seeds for a verdict."""
+Bar = tuple[str, str, Estimate]
+"""A label, a task, and what was found over seeds."""
 
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
@@ -41,9 +44,6 @@ def draw_paper(results: Mapping[str, Results]) -> Figure:
 
 
 def _map(cells: Sequence[Cell], title: str) -> Figure:
-    from matplotlib import pyplot
-    from matplotlib.patches import Rectangle
-
     titles = {claim.id: claim.title for claim in judged_claims()}
     shares = share_of_conditions(cells)
     claims = sorted(shares, key=lambda claim: -shares[claim])
@@ -94,42 +94,51 @@ def _short(title: str) -> str:
 
 def draw_effects(results: Mapping[str, Results]) -> Figure:
     """The difference that each change of one setting makes at the base, with its interval over seeds."""
-    from matplotlib import pyplot
-
     (one,) = results.values()
     alone = [row for row in one.rows("effects", Effect) if row.at == BASE and " x " not in row.factor]
     rows = [row for row in alone if not math.isnan(row.difference.value)]  # other seeds than the base have no pair
-    levels = list(dict.fromkeys(condition_text({row.factor: row.level}) for row in rows))
-    size = (13.5, 1.6 + 2 * (0.5 + 0.27 * max(len(levels), 1)))
-    figure, axes = pyplot.subplots(2, 4, figsize=size, sharey=True, squeeze=False)
-    for ax, outcome in zip(axes.flat, DRAWN, strict=True):
-        _effects(ax, [row for row in rows if row.outcome == outcome], levels)
-        ax.set_title(OUTCOMES[outcome], fontsize=9)
-    for ax in axes[:, 0]:
-        ax.set_yticks(range(len(levels)), levels, fontsize=8)
-        ax.set_ylim(max(len(levels), 1) - 0.4, -0.6)
-    handles = [
-        axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in ("number", "letter")
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
-    figure.suptitle(
+    bars = [(row.outcome, (condition_text({row.factor: row.level}), row.task, row.difference)) for row in rows]
+    return draw_differences(
+        {OUTCOMES[drawn]: [bar for outcome, bar in bars if outcome == drawn] for drawn in DRAWN},
+        list(dict.fromkeys(label for _, (label, _, _) in bars)),
+        ("number", "letter"),
         "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones go on outside.",
-        x=0.01, ha="left", fontsize=10,
-    )  # fmt: skip
+        lines=2,
+        size=(13.5, 0.54),
+    )
+
+
+def draw_differences(
+    panels: Mapping[str, Sequence[Bar]], labels: Sequence[str], tasks: Iterable[str], title: str, *,
+    lines: int, size: tuple[float, float],
+) -> Figure:  # fmt: skip
+    """Estimates over seeds: a panel for each title, a line for each label, a mark for each task.
+
+    Panels stand in ``lines``; the size is the width of the figure, and how much each label adds to its height.
+    """
+    width, each = size
+    height = 0.4 + 1.1 * lines + each * max(len(labels), 1)
+    figure, axes = pyplot.subplots(lines, len(panels) // lines, figsize=(width, height), sharey=True, squeeze=False)
+    for ax, (name, bars) in zip(axes.flat, panels.items(), strict=True):
+        _bars(ax, bars, labels)
+        ax.set_title(name, fontsize=9)
+    for ax in axes[:, 0]:
+        ax.set_yticks(range(len(labels)), labels, fontsize=8)
+        ax.set_ylim(max(len(labels), 1) - 0.4, -0.6)
+    handles = [axes[0, 0].plot([], [], MARK[task], color=TASK[task], label=f"{task} task")[0] for task in tasks]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure
 
 
-def _effects(ax: Axes, rows: Sequence[Effect], levels: Sequence[str]) -> None:
+def _bars(ax: Axes, bars: Sequence[Bar], labels: Sequence[str]) -> None:
     ax.axvline(0, color=PALE, linewidth=1.2)
-    points = []
-    for row in rows:
-        found = row.difference
-        y = levels.index(condition_text({row.factor: row.level})) + (-0.14 if row.task == "number" else 0.14)
-        points.append(found.value)
+    for label, task, found in bars:
+        y = labels.index(label) + (-0.14 if task == "number" else 0.14)
         if not math.isnan(found.low):
-            ax.plot(found.interval, (y, y), color=TASK[row.task], linewidth=1.2, clip_on=True)
-        ax.plot(found.value, y, MARK[row.task], color=TASK[row.task], markersize=4.5)
-    if points:  # three seeds give intervals far wider than the effects: they may leave the panel
-        reach = 1.6 * max(map(abs, points)) or 1.0
+            ax.plot(found.interval, (y, y), color=TASK[task], linewidth=1.2)
+        ax.plot(found.value, y, MARK[task], color=TASK[task], markersize=4.5)
+    if bars:  # three seeds give intervals far wider than the effects: they may leave the panel
+        reach = 1.6 * max(abs(found.value) for _, _, found in bars) or 1.0
         ax.set_xlim(-reach, reach)
     ax.tick_params(labelsize=7.5)

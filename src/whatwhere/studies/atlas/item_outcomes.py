@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -29,10 +30,6 @@ FIRST, LATE = range(4), range(5, 12)
 def outcomes_of(run: Run, studies: Mapping[str, Results]) -> Numbers:
     """Every outcome of an item; those of a study that was not measured are left out.
 
-    Args:
-        run: the item.
-        studies: its results, by study.
-
     Raises:
         WhatwhereError: a table is missing or damaged.
     """
@@ -43,18 +40,17 @@ def outcomes_of(run: Run, studies: Mapping[str, Results]) -> Numbers:
         "test_accuracy": float(np.mean(accuracies)) if accuracies else math.nan,
         "worst_accuracy": worst,
     }
-    readers: dict[str, Callable[[Results, Run], Numbers]] = {
-        "dynamics": _dynamics, "mechanism": _mechanism, "length": _length, "geometry": _geometry,
+    readers: dict[str, Callable[[Results], Numbers]] = {
+        "dynamics": _dynamics, "mechanism": _mechanism, "length": _length, "geometry": partial(_geometry, run=run),
     }  # fmt: skip
     for name, read in readers.items():
         if name in studies:
-            found |= read(studies[name], run)
+            found |= read(studies[name])
     return found
 
 
-def _dynamics(results: Results, run: Run) -> Numbers:
+def _dynamics(results: Results) -> Numbers:
     """When hop classes are learned, and which heads end pure when (Figure 2)."""
-    del run
     training = Training(results)
     steps = crossings(training)
     gap = max(steps.values()) / max(min(steps.values()), 1.0) if not any(map(math.isnan, steps.values())) else math.nan
@@ -99,9 +95,8 @@ def _order_of_purity(purity: Purity) -> Numbers:
     }
 
 
-def _mechanism(results: Results, run: Run) -> Numbers:
+def _mechanism(results: Results) -> Numbers:
     """What the model needs, how many layers a hop takes, and how it does on longer chains."""
-    del run
     sets = results.rows("sufficient", SufficientSet)
     used = {row.hops: row for row in results.rows("layers_used", LayersUsed)}
     longer = [row.accuracy.value for row in results.rows("chains", Chain) if not row.trained]
@@ -118,9 +113,8 @@ def _mechanism(results: Results, run: Run) -> Numbers:
     }
 
 
-def _length(results: Results, run: Run) -> Numbers:
+def _length(results: Results) -> Numbers:
     """How far the model carries (Figure 5B)."""
-    del run
     means = {
         row.length: row.accuracy.value
         for row in results.rows("accuracy", Accuracy)

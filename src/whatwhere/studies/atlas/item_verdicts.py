@@ -26,19 +26,9 @@ _OTHER = {LETTER: NUMBER, NUMBER: LETTER}
 
 
 def judge_items(
-    items: Sequence[Item],
-    results: Mapping[str, Studies],
-    claims: Sequence[Claim],
-    progress: Progress = no_progress,
+    items: Sequence[Item], results: Mapping[str, Studies], claims: Sequence[Claim], progress: Progress = no_progress
 ) -> list[ItemVerdict]:
-    """The verdicts of every item; claims that do not concern its task are left out.
-
-    Args:
-        items: with their conditions.
-        results: of each item, by name and study.
-        claims: of all studies.
-        progress: told how far it is.
-    """
+    """The verdicts of every item; claims that do not concern its task are left out."""
     places = {(item.task, item.seed, item.condition): item for item in items}
     judged: list[tuple[Item, Item | None, ItemVerdict]] = []
     about: dict[str, set[str]] = {claim.id: set() for claim in claims}

@@ -9,12 +9,12 @@ from whatwhere.store.files import read_bytes
 from whatwhere.store.tables import from_frame, read_csv
 from whatwhere.studies.atlas.claim_map import claim_map, judged_claims
 from whatwhere.studies.atlas.factors import OTHER_RECIPE, changes_of, item_of
-from whatwhere.studies.atlas.item_outcomes import curve_of, outcomes_of
+from whatwhere.studies.atlas.item_outcomes import Numbers, curve_of, outcomes_of
 from whatwhere.studies.atlas.item_verdicts import judge_items
 from whatwhere.studies.atlas.seed_effects import effects, values_of
 from whatwhere.studies.atlas.seven_questions import Answered, answers
-from whatwhere.studies.atlas.sweep_items import read_items
-from whatwhere.studies.atlas.tables import AtlasSettings, Effect, Item, ItemVerdict, Missing, Outcome, Point
+from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
+from whatwhere.studies.atlas.tables import AtlasSettings, Effect, Item, ItemVerdict, Outcome, Point
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.subject import SWEEP_TABLE
@@ -60,33 +60,15 @@ def _take_shipped(directory: Path, results: Results) -> None:
 
 def _collect(directory: Path, settings: AtlasSettings, results: Results, progress: Progress) -> None:
     """The tables of a sweep, item by item."""
-    items: list[Item] = []
-    missing: list[Missing] = []
-    outcomes: list[Outcome] = []
-    curves: list[Point] = []
-    studies = {}
-    for number, one in enumerate(read_items(directory)):
-        progress("reading items", number, number + 1)
-        if isinstance(one, Missing):
-            missing.append(one)
-            continue
-        try:
-            numbers = outcomes_of(one.run, one.studies)
-            points = curve_of(one.name, one.studies["dynamics"], settings.points)
-        except WhatwhereError as error:
-            missing.append(Missing(one.name, "damaged", str(error)))
-            continue
-        items.append(item_of(one.name, one.run.config, bool(numbers["learned"])))
-        outcomes += [Outcome(one.name, name, value) for name, value in numbers.items()]
-        curves += points
-        studies[one.name] = one.studies
-    if not items:
-        raise WhatwhereError(
-            f"expected a sweep with items that are done, got {directory} with {len(missing)} that are not. "
-            "Go on with the command that made it."
-        )
+
+    def read(one: DoneItem) -> tuple[Numbers, list[Point]]:
+        return outcomes_of(one.run, one.studies), curve_of(one.name, one.studies["dynamics"], settings.points)
+
+    done, missing = read_items(directory, read, progress)
+    items = [item_of(one.name, one.run.config, bool(numbers["learned"])) for one, (numbers, _) in done]
     results.write("items", items)
     results.write("missing", missing)
-    results.write("outcomes", outcomes)
-    results.write("curves", curves)
+    results.write("outcomes", [Outcome(one.name, *pair) for one, (numbers, _) in done for pair in numbers.items()])
+    results.write("curves", [point for _, (_, points) in done for point in points])
+    studies = {one.name: one.studies for one, _ in done}
     results.write("verdicts", judge_items(items, studies, judged_claims(), progress))

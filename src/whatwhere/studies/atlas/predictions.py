@@ -47,11 +47,7 @@ def read_predictions() -> dict[str, Question]:
     path = Path(__file__).with_name("predictions.toml")
     content = tomllib.loads(read_text(path, "the predictions"))
     del content["fixed"]  # the day, for readers
-    found = {}
-    for name, record in content.items():
-        parts = {key: parse(Part, part, f"{name}.{key} in {path}") for key, part in record["parts"].items()}
-        found[name] = Question(record["question"], parts)
-    return found
+    return {name: parse(Question, record, f"{name} in {path}") for name, record in content.items()}
 
 
 def came_out(part: Part, value: Estimate) -> str:

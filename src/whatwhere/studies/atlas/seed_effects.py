@@ -4,51 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from whatwhere.studies.atlas.factors import BASE, changes_of, condition_text, without
-from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Outcome
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Item, Outcome
 from whatwhere.studies.seed_means import over_seeds
+from whatwhere.studies.vocabularies.tables import SizedRun
 
 BySeed = Mapping[int, float]
 Values = Mapping[tuple[str, str, str], BySeed]
 """By task, condition and outcome: the value with each seed."""
 
 
-@runtime_checkable
-class Seeded(Protocol):
-    """What is asked of a run."""
-
-    @property
-    def item(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def task(self) -> str:
-        """Its task."""
-        ...
-
-    @property
-    def condition(self) -> str:
-        """What it changes; see :func:`~whatwhere.studies.atlas.factors.condition_text`."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Its seed."""
-        ...
-
-    @property
-    def learned(self) -> bool:
-        """Whether it learned its task."""
-        ...
-
-
 def values_of(
-    items: Sequence[Seeded], outcomes: Sequence[Outcome], unlearned: Sequence[str] = BEFORE_LEARNING
+    items: Sequence[Item | SizedRun], outcomes: Sequence[Outcome], unlearned: Sequence[str] = BEFORE_LEARNING
 ) -> Values:
     """The outcomes by condition and seed; of items that did not learn just those that are defined then."""
     known = {item.item: item for item in items}

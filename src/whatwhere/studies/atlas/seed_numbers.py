@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,20 +20,14 @@ FEWEST = 4
 """Conditions for a rank correlation over them."""
 
 
+@dataclass(frozen=True, eq=False)
 class Answered:
-    """Everything that answers are made from.
+    """Everything that answers are made from."""
 
-    Args:
-        items: of the atlas.
-        values: their outcomes.
-        verdicts: of the claims.
-        effects: of the factors.
-    """
-
-    def __init__(
-        self, items: Sequence[Item], values: Values, verdicts: Sequence[ItemVerdict], effects: Sequence[Effect]
-    ) -> None:
-        self.items, self.values, self.verdicts, self.effects = items, values, verdicts, effects
+    items: Sequence[Item]
+    values: Values
+    verdicts: Sequence[ItemVerdict]
+    effects: Sequence[Effect]
 
     def contrast(self, task: str, outcome: str, condition: str, reference: str = BASE) -> tuple[Estimate, str]:
         """Condition less reference, paired by seed, and both means in words."""

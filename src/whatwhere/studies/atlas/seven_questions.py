@@ -112,25 +112,17 @@ def _heads(a: Answered) -> dict[str, Part]:
 def _robust(a: Answered) -> dict[str, Part]:
     claims = [claim for claim in judged_claims() if claim.kind == "trained"]
     whole = share_of_conditions(claim_map(a.items, a.verdicts, claims))
-    parts: dict[str, list[float]] = {"most": [], "few": []}
+    by_seed = []
     for seed in sorted({item.seed for item in a.items}):
         names = {item.item for item in a.items if item.seed == seed}
-        shares = share_of_conditions(claim_map(a.items, [row for row in a.verdicts if row.item in names], claims))
-        if shares:
-            parts["most"].append(mean([float(share >= MOST) for share in shares.values()]))
-            parts["few"].append(mean([float(share < HALF) for share in shares.values()]))
-    held = [name for name, share in whole.items() if share >= MOST]
-    failed = [name for name, share in whole.items() if share < HALF]
-    return {
-        "most": (
-            over_seeds(parts["most"], 0.0, 1.0),
-            f"{len(held)} of {len(whole)}: {listed(held)}" if whole else "needs items",
-        ),
-        "few": (
-            over_seeds(parts["few"], 0.0, 1.0),
-            f"{len(failed)} of {len(whole)}: {listed(failed)}" if whole else "needs items",
-        ),
-    }
+        by_seed.append(share_of_conditions(claim_map(a.items, [r for r in a.verdicts if r.item in names], claims)))
+    tests: dict[str, Callable[[float], bool]] = {"most": lambda share: share >= MOST, "few": lambda share: share < HALF}
+    found: dict[str, Part] = {}
+    for name, test in tests.items():
+        shares = over_seeds((mean([float(test(x)) for x in one.values()]) for one in by_seed if one), 0.0, 1.0)
+        those = [claim for claim, share in whole.items() if test(share)]
+        found[name] = shares, f"{len(those)} of {len(whole)}: {listed(those)}" if whole else "needs items"
+    return found
 
 
 _QUESTIONS: dict[str, Callable[[Answered], dict[str, Part]]] = {
@@ -147,14 +139,10 @@ def answers(found: Answered) -> list[Answer]:
         for key, part in question.parts.items():
             value, detail = parts[key]
             result = came_out(part, value)
-            sentence = f"Not answered: {detail}." if result == NOT_ANSWERED else _sentence(value, detail)
+            told = "Not answered:" if result == NOT_ANSWERED else f"{in_words(value)};"
+            sentence = f"{told} {detail.removesuffix('.')}."
             rows.append(Answer(name, key, part.number, value, part.expected, part.threshold, result, sentence))
     return rows
-
-
-def _sentence(value: Estimate, detail: str) -> str:
-    text = f"{in_words(value)}; {detail}"
-    return text if text.endswith(".") else f"{text}."
 
 
 def _with(part: Part, more: str) -> Part:

@@ -13,25 +13,30 @@ from rich.text import Text
 
 from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, share_of_conditions
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
+from whatwhere.studies.atlas.seven_questions import HALF, MOST
 from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
-MOST, HALF = 0.9, 0.5
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """What was run, the answers beside the predictions, and the map in short."""
     items, cells = results.rows("items", Item), results.rows("map", Cell)
     blocks: list[RenderableType] = [f"The atlas {escape(results.name)}: {_run(items)}", _learned(items)]
-    missing = results.rows("missing", Missing)
-    if missing:
-        first = missing[0]
-        told = f"{len(missing)} items have no results. The first: {first.item} ({first.status}) {first.problem}"
-        blocks.append(remark(told.strip()))
+    blocks += missing_note(results.rows("missing", Missing))
     return [*blocks, *_answers(results.rows("answers", Answer)), *_map(cells)]
+
+
+def missing_note(missing: Sequence[Missing], what: str = "items") -> list[RenderableType]:
+    """How much of a sweep has no results, and why the first has none; nothing if all have."""
+    if not missing:
+        return []
+    first = missing[0]
+    told = f"{len(missing)} {what} have no results. The first: {first.item} ({first.status}) {first.problem}"
+    return [remark(told.strip())]
 
 
 def _run(items: Sequence[Item]) -> str:

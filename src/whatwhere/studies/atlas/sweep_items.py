@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_bytes
@@ -13,11 +14,13 @@ from whatwhere.store.manifest import Manifest
 from whatwhere.studies import study_named
 from whatwhere.studies.atlas.tables import Missing
 from whatwhere.studies.results import Results
+from whatwhere.studies.study import Progress
 from whatwhere.studies.subject import SWEEP_TABLE
 from whatwhere.training.run import Run
 
 MEASURED = ("dynamics", "mechanism", "geometry", "length")
 """The studies that the atlas reads."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +55,38 @@ def sweep_table(directory: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
-def read_items(directory: Path) -> Iterator[DoneItem | Missing]:
-    """Every item of a sweep, in its order: with its results, or why it has none.
+def read_items(
+    directory: Path, read: Callable[[DoneItem], Found], progress: Progress, what: str = "items"
+) -> tuple[list[tuple[DoneItem, Found]], list[Missing]]:
+    """Every item that is done, in the order of the sweep, with what ``read`` makes of it; and why others are not.
 
     A run that ended and was scored counts even if another study refused it: a model that solves nothing has no
     mechanism to measure, and the atlas has to know that it did not learn.
+
+    Raises:
+        WhatwhereError: none is done, or the table of the sweep is damaged.
     """
-    for name, status, problem in sweep_table(directory):
+    done: list[tuple[DoneItem, Found]] = []
+    missing: list[Missing] = []
+    for count, (name, status, problem) in enumerate(sweep_table(directory)):
+        progress(f"reading {what}", count, count + 1)
         run = Run(directory / "items" / name)
         try:
             if not run.exists or not run.test():
-                yield Missing(name, status, problem or "it has no run that has ended and was tested")
-                continue
-            studies = _studies(run)
+                missing.append(Missing(name, status, problem or "it has no run that has ended and was tested"))
+            elif "dynamics" not in (studies := _studies(run)):
+                missing.append(Missing(name, status, problem or "not scored"))
+            else:
+                item = DoneItem(name, run, studies)
+                done.append((item, read(item)))
         except WhatwhereError as error:
-            yield Missing(name, "damaged", str(error))
-            continue
-        yield DoneItem(name, run, studies) if "dynamics" in studies else Missing(name, status, problem or "not scored")
+            missing.append(Missing(name, "damaged", str(error)))
+    if not done:
+        raise WhatwhereError(
+            f"expected a sweep with {what} that are done, got {directory} with {len(missing)} that are not. "
+            "Go on with the command that made it."
+        )
+    return done, missing
 
 
 def _studies(run: Run) -> dict[str, Results]:
@@ -77,9 +95,9 @@ def _studies(run: Run) -> dict[str, Results]:
     Raises:
         WhatwhereError: a manifest is damaged.
     """
-    found = {}
-    for name in MEASURED:
-        manifest = Manifest(run.directory / name)
-        if manifest.exists and manifest.record.complete:
-            found[name] = Results.open(study_named(name), run.directory / name, run.directory.name)
-    return found
+    manifests = {name: Manifest(run.directory / name) for name in MEASURED}
+    return {
+        name: Results.open(study_named(name), manifest.directory, run.directory.name)
+        for name, manifest in manifests.items()
+        if manifest.exists and manifest.record.complete
+    }

@@ -24,10 +24,7 @@ def bracketed(
 ) -> dict[int, Estimate]:
     """The curve at the lengths that bracket each threshold, and at those asked on the way.
 
-    Args:
-        curve: what it is at a length; asked once for each.
-        grid: lengths, rising; the first two crossed are neighbours in it.
-        thresholds: where the curve is wanted.
+    It is asked once for each length; the lengths of the grid rise, and the two that bracket are neighbours in it.
     """
     found: dict[int, Estimate] = {}
 

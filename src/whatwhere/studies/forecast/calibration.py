@@ -9,8 +9,9 @@ every method in the same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -51,10 +52,11 @@ class Point:
     """By method; NaN if it predicts nothing."""
 
 
-def points(
-    variants: Sequence[Variant], forecasts: Sequence[PredictedBreak], breaks: Sequence[MeasuredBreak]
-) -> list[Point]:
-    """What was measured beside what was predicted."""
+def points(rows: Callable[[str, type[Any]], list[Any]]) -> list[Point]:
+    """What was measured beside what was predicted; ``rows`` gives a table of the study, as rows of its type."""
+    variants: list[Variant] = rows("variants", Variant)
+    forecasts: list[PredictedBreak] = rows("forecasts", PredictedBreak)
+    breaks: list[MeasuredBreak] = rows("breaks", MeasuredBreak)
     by_name = {(one.model, one.variation): one for one in variants}
     predictions: dict[tuple[str, str, float], dict[str, float]] = {}
     longest = max((row.longest for row in breaks), default=0)
@@ -97,10 +99,8 @@ def calibrate(group: str, some: Sequence[Point], threshold: float, method: str, 
     """One method on one group; intervals resample variants."""
     defined = [one for one in some if not math.isnan(one.predicted[method])]
     lengths = np.log2([one.length for one in defined])
-    predictions, censored = (
-        np.log2([one.predicted[method] for one in defined]),
-        np.array([one.censored for one in defined], bool),
-    )
+    predictions = np.log2([one.predicted[method] for one in defined])
+    censored = np.array([one.censored for one in defined], bool)
     off = (predictions - lengths)[~censored]
     return Calibration(
         group, threshold, method, mean(np.abs(off), seed=seed), mean(off, seed=seed),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.forecast.calibration import HELD_OUT, Point, calibrate, groups, points
-from whatwhere.studies.forecast.tables import CARRIED, Calibration, MeasuredBreak, PredictedBreak, Variant
+from whatwhere.studies.forecast.tables import CARRIED, Calibration
+from whatwhere.studies.terminal import spanned
 
 HALF, NEARLY_ALL = 0.5, 0.9
 
@@ -23,9 +25,7 @@ def held_out(evidence: Evidence) -> list[Point]:
     refused: NotTested | None = None
     for model in ("number", "letter"):
         try:
-            tables = (("variants", Variant), ("forecasts", PredictedBreak), ("breaks", MeasuredBreak))
-            variants, forecasts, breaks = (evidence.rows("forecast", model, name, kind) for name, kind in tables)
-            found += points(variants, forecasts, breaks)  # pyright: ignore[reportArgumentType] (rows of their tables)
+            found += points(partial(evidence.rows, "forecast", model))
         except NotTested as reason:
             refused = refused or reason
     if not found and refused is not None:
@@ -54,10 +54,8 @@ def beats(evidence: Evidence, method: str) -> Finding:
     for threshold in (HALF, NEARLY_ALL):
         ours, theirs = calibration(evidence, CARRIED, threshold, method), calibration(evidence, method, threshold)
         interval = theirs.error.low - ours.error.high, theirs.error.high - ours.error.low
-        why = (
-            f"Below {threshold}: {ours.error.value:.3f} ({ours.error.low:.3f} to {ours.error.high:.3f}) against "
-            f"{theirs.error.value:.3f} ({theirs.error.low:.3f} to {theirs.error.high:.3f}), {_sample(evidence, ours)}."
-        )
+        one, other = (spanned(found.error, ".3f", " to ") for found in (ours, theirs))
+        why = f"Below {threshold}: {one} against {other}, {_sample(evidence, ours)}."
         leads[threshold] = Finding(theirs.error.value - ours.error.value, why, interval)
     half, other = leads[HALF], leads[NEARLY_ALL]
     elsewhere = {"threshold": {str(NEARLY_ALL): other.value}}

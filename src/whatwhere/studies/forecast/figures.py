@@ -10,18 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from whatwhere.studies.forecast.calibration import ALL, HELD_OUT, TUNED_ON, Point, calibrate, points
-from whatwhere.studies.forecast.tables import (
-    CARRIED,
-    DISPERSION,
-    METHODS,
-    THRESHOLDS,
-    Calibration,
-    MeasuredBreak,
-    PredictedBreak,
-    Variant,
-)
+from whatwhere.studies.forecast.tables import CARRIED, DISPERSION, METHODS, THRESHOLDS, Calibration
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import MARK, NEUTRAL, TASK
+from whatwhere.studies.style import MARK, NEUTRAL, TASK, error_bars
 
 TICKS = (17, 25, 50, 100, 200, 400, 1000)
 COLOURS = dict(zip(METHODS, ("#000000", "#0072b2", "#d55e00", "#999999", "#cc79a7"), strict=True))
@@ -29,7 +20,7 @@ COLOURS = dict(zip(METHODS, ("#000000", "#0072b2", "#d55e00", "#999999", "#cc79a
 
 def draw_calibration(results: Mapping[str, Results]) -> Figure:
     """Predicted against measured length, of one result or of several together; beside it the closed form."""
-    found = [point for one in results.values() for point in _points(one)]
+    found = [point for one in results.values() for point in points(one.rows)]
     shown = [(CARRIED, threshold) for threshold in THRESHOLDS] + [(DISPERSION, THRESHOLDS[-1])]
     figure, panels = pyplot.subplots(1, len(shown), figsize=(4.4 * len(shown), 4.6))
     for axes, (method, threshold) in zip(panels, shown, strict=True):
@@ -38,12 +29,6 @@ def draw_calibration(results: Mapping[str, Results]) -> Figure:
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
-
-
-def _points(one: Results) -> list[Point]:
-    return points(
-        one.rows("variants", Variant), one.rows("forecasts", PredictedBreak), one.rows("breaks", MeasuredBreak)
-    )
 
 
 def _scatter(axes: Axes, some: Sequence[Point], method: str, threshold: float) -> None:
@@ -89,10 +74,9 @@ def draw_errors(results: Mapping[str, Results]) -> Figure:
             for index, method in enumerate(METHODS):
                 row = next(r for r in rows if (r.group, r.threshold, r.method) == (group, threshold, method))
                 found = getattr(row, what)
-                spread = np.abs(np.array([[found.low], [found.high]]) - found.value)
                 axes.errorbar(
-                    [found.value], [index + offset], xerr=spread, fmt="s" if offset < 0 else "o", capsize=3,
-                    color=COLOURS[method], label=f"below {threshold:g}" if index == 0 else None,
+                    [found.value], [index + offset], xerr=error_bars([found]), fmt="s" if offset < 0 else "o",
+                    capsize=3, color=COLOURS[method], label=f"below {threshold:g}" if index == 0 else None,
                 )  # fmt: skip
         axes.set_title(f"{title}, {group}")
         axes.set_yticks(range(len(METHODS)), METHODS)

@@ -25,15 +25,9 @@ from whatwhere.trace.interventions import Intervention
 def forecast(
     name: tuple[str, str], model: GPTJ, batch: Batch, longest: int, changes: Sequence[Intervention], seed: int
 ) -> list[PredictedBreak]:
-    """All forecasts for one variant.
+    """All forecasts for one variant, named by model and variation, from a batch of the training length.
 
-    Args:
-        name: of the model and of the variation.
-        model: what was trained.
-        batch: inputs of the training length.
-        longest: no forecast looks beyond.
-        changes: the variation.
-        seed: of the draws of further tokens.
+    No forecast looks beyond the longest length. The seed draws further tokens.
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"

@@ -31,22 +31,13 @@ from whatwhere.trace.own import OwnModel
 
 @torch.no_grad()
 def right_if_longer(
-    model: GPTJ,
-    task: Task,
-    batch: Batch,
-    further: Int[np.ndarray, "n further"],
-    interventions: Sequence[Intervention] = (),
-    seed: int = 0,
-) -> Bool[np.ndarray, "n"]:
+    model: GPTJ, task: Task, batch: Batch, further: Int[np.ndarray, "n further"],
+    interventions: Sequence[Intervention] = (), seed: int = 0,
+) -> Bool[np.ndarray, "n"]:  # fmt: skip
     """Whether the answer to each input would be right with further target tokens before it.
 
-    Args:
-        model: what was trained.
-        task: its task.
-        batch: inputs of the training length; together they lend their contents.
-        further: the tokens that would stand before each input; see :meth:`~whatwhere.tasks.task.Task.extra`.
-        interventions: what to change in the model.
-        seed: of the choice among inputs that hold the same token.
+    The inputs of the batch together lend their contents; the seed chooses among those that hold the same token. The
+    further tokens of each input are those of :meth:`~whatwhere.tasks.task.Task.extra`.
     """
     own = OwnModel(model)
     inputs = own.inputs(batch.tokens)

@@ -30,7 +30,7 @@ from whatwhere.studies.forecast.tables import (
     Seal,
     Variant,
 )
-from whatwhere.studies.forecast.variants import check_variations, interventions_of
+from whatwhere.studies.forecast.variants import interventions_of
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -75,10 +75,8 @@ def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress:
     for number, member in enumerate(solved):
         progress(f"measuring {' '.join(member.name)}", 2 * len(members) + number, total)
         _measure(member, settings, results)
-    breaks = _breaks(solved, results)
-    results.write("breaks", breaks)
-    found = points(variants, results.rows("forecasts", PredictedBreak), breaks)
-    results.write("calibration", calibration_rows(found, settings.seed))
+    results.write("breaks", _breaks(solved, results))
+    results.write("calibration", calibration_rows(points(results.rows), settings.seed))
     progress("forecasts judged", total, total)
 
 
@@ -91,18 +89,17 @@ def _population(name: str, model: GPTJ, settings: ForecastSettings) -> list[Memb
             raise WhatwhereError(f"expected different models, got {label} twice; leave it out of more.")
     members = []
     for label, each in models:
-        check_variations(settings.variations, each)
         assert each.task is not None, "the subject is a model with a task"
-        if settings.longest <= each.task.length:
-            raise WhatwhereError(
-                f"expected a longest length beyond the {each.task.length} tokens of training, got {settings.longest}; "
-                "raise longest."
-            )
         planes = len(each.rotation.frequencies)
         members += [
             Member((label, variation), each, each.task, interventions_of(variation, planes))
             for variation in settings.variations
         ]
+        if settings.longest <= each.task.length:
+            raise WhatwhereError(
+                f"expected a longest length beyond the {each.task.length} tokens of training, got {settings.longest}; "
+                "raise longest."
+            )
     return members
 
 

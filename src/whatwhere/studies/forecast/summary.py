@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.forecast.calibration import ALL, HELD_OUT, TUNED_ON
 from whatwhere.studies.forecast.tables import (
     CARRIED,
@@ -22,9 +23,15 @@ from whatwhere.studies.forecast.tables import (
     Variant,
 )
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
 
 HALF = 0.5
+NOTE = (
+    "pred.: from inputs of the training length alone, before a longer one was run (carried: contents change with "
+    "further keys; chain: they stay; softmax, dispersion: the mean margin in closed form). error: mean |log2 "
+    "predicted - log2 measured| over variants that break; order: pairs of which one surely breaks first, in the "
+    "right order."
+)
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -39,7 +46,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     shown = names[:1] if len(names) == 2 else names  # all are then just the others
     for name in shown:
         blocks += _calibration(name, [row for row in rows if row.group == name])
-    return [*blocks, _note()]
+    return [*blocks, remark(NOTE)]
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
@@ -59,11 +66,11 @@ def _breaks(results: Results) -> Table:
             continue
         name = row.model, row.variation
         first = next(r for r in breaks if (r.model, r.variation) == name and r.threshold == max(THRESHOLDS))
-        ends = "-".join(_length(end, row.longest) for end in row.length.interval)
+        both = "-".join(_length(end, row.longest) for end in row.length.interval)
         made.add_row(
             escape(" ".join(name) if several else row.variation), _length(first.length.value, row.longest),
             _shown(predicted[*name, CARRIED, max(THRESHOLDS)], row.longest),
-            _length(row.length.value, row.longest), ends,
+            _length(row.length.value, row.longest), both,
             *(_shown(predicted[*name, method, HALF], row.longest) for method in (CARRIED, CHAIN, DISPERSION)),
         )  # fmt: skip
     return made
@@ -84,21 +91,11 @@ def _calibration(group: str, rows: Sequence[Calibration]) -> list[RenderableType
     made = table("", "below", "error", "95 %", "bias", "order", "95 %", left=("",))
     for row in rows:
         made.add_row(
-            row.method, f"{row.threshold:g}", *_estimate(row.error.value, row.error.interval),
-            "-" if math.isnan(row.bias.value) else f"{row.bias.value:+.2f}",
-            *_estimate(row.concordance.value, row.concordance.interval),
+            row.method, f"{row.threshold:g}", *_estimate(row.error),
+            "-" if math.isnan(row.bias.value) else f"{row.bias.value:+.2f}", *_estimate(row.concordance),
         )  # fmt: skip
     return [f"\nVariants {group} ({counts})", made]
 
 
-def _estimate(value: float, ends: tuple[float, float]) -> tuple[str, str]:
-    return ("-", "-") if math.isnan(value) else (f"{value:.3f}", f"{ends[0]:.3f}-{ends[1]:.3f}")
-
-
-def _note() -> RenderableType:
-    return remark(
-        "pred.: from inputs of the training length alone, before a longer one was run (carried: contents change with "
-        "further keys; chain: they stay; softmax, dispersion: the mean margin in closed form). error: mean |log2 "
-        "predicted - log2 measured| over variants that break; order: pairs of which one surely breaks first, in the "
-        "right order."
-    )
+def _estimate(found: Estimate) -> tuple[str, str]:
+    return ("-", "-") if math.isnan(found.value) else (f"{found.value:.3f}", ends(found, ".3f"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.subject import TRAINED
 
 THRESHOLDS = (0.9, 0.5)
 """A model breaks where its accuracy falls below one of these."""
@@ -57,8 +58,6 @@ class ForecastSettings:
     @cached_property
     def opened(self) -> list[Any]:
         """The further models, opened once."""
-        from whatwhere.studies.subject import TRAINED
-
         return [TRAINED.open(name) for name in self.more]
 
     def decisive(self) -> dict[str, Any]:

@@ -13,12 +13,10 @@ Each is one fixed model for inputs of any length. (Those of the study ``length``
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.model.gptj import GPTJ
 from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
 
 _NUMBER = re.compile(r"(logits|base)-(\d+(?:\.\d+)?)")
@@ -26,11 +24,7 @@ _BAND = re.compile(r"closed-(\d+)of(\d+)")
 
 
 def interventions_of(variation: str, planes: int) -> list[Intervention]:
-    """What a variation changes.
-
-    Args:
-        variation: its name.
-        planes: rotary planes of the model.
+    """What a variation changes in a model of so many rotary planes.
 
     Raises:
         WhatwhereError: it is not written as above, or there are fewer planes than bands.
@@ -54,9 +48,3 @@ def _intervention(part: str, planes: int) -> Intervention:
         f"expected a variation such as as-trained, logits-0.5, base-10 or closed-2of8 (at most {planes} bands), or "
         f"several with + between them, got {part!r}."
     )
-
-
-def check_variations(variations: Sequence[str], model: GPTJ) -> None:
-    """Refuses what :func:`interventions_of` would, before anything is measured."""
-    for variation in variations:
-        interventions_of(variation, len(model.rotation.frequencies))

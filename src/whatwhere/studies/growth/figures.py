@@ -26,8 +26,8 @@ def draw_growth(results: Mapping[str, Results]) -> Figure:
     top.set_title(f"{one.settings.model}: loss and copying")
     top.set_ylabel("nats")
     top.set_ylim(min(0.0, losses["copying"].min()) - 0.2)
-    for detector, line in ((PREVIOUS, "-"), (INDUCTION, "--")):
-        label = {PREVIOUS: "to the token before", INDUCTION: "to the induction target"}[detector]
+    attended = (PREVIOUS, "-", "to the token before"), (INDUCTION, "--", "to the induction target")
+    for detector, line, label in attended:
         for _, rows in one["detectors"].groupby(["layer", "head"]):
             middle.plot(tokens[rows["step"]], rows[detector], line, color=COLOURS[detector], linewidth=1, label=label)
             label = None

@@ -7,7 +7,7 @@ from pathlib import Path
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
-from whatwhere.studies.preference.tables import SYMBOLIC, Accuracy, Answer, share_of
+from whatwhere.studies.preference.tables import SYMBOLIC, Accuracy, Answer, means_by_length, share_of
 from whatwhere.tasks.both import EVERY
 
 LONGEST = 850
@@ -48,10 +48,10 @@ def _symbolic(evidence: Evidence, arm: str) -> Estimate:
 def _accuracies(evidence: Evidence, arm: str, *, learned: bool = True) -> dict[int, Estimate]:
     """Mean accuracy by length; by default of a model that has learned its task."""
     rows = evidence.rows("preference", arm, "accuracy", Accuracy)
-    trained = min(row.length for row in rows)
+    means = means_by_length(rows)
     if learned:
-        require_learned(arm, [r.accuracy.value for r in rows if r.length == trained and r.hop is not None])
-    return {row.length: row.accuracy for row in rows if row.hop is None}
+        require_learned(arm, [r.accuracy.value for r in rows if r.length == min(means) and r.hop is not None])
+    return means
 
 
 def _difference(penalised: Estimate, plain: Estimate, what: str) -> Finding:

@@ -10,15 +10,15 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from whatwhere.studies.preference import tables
 from whatwhere.studies.preference.arms import grouped
-from whatwhere.studies.preference.tables import OTHER, READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
+from whatwhere.studies.preference.tables import READINGS, Accuracy, Answer, HeadScore, means_by_length, share_of
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import over_seeds
-from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, PALE, POSITIONAL
-from whatwhere.studies.style import SYMBOLIC as GREEN
+from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, PALE, POSITIONAL, SYMBOLIC, error_bars
 from whatwhere.tasks.both import EVERY, WHERE
 
-COLOURS = {"symbolic": GREEN, "positional": POSITIONAL, OTHER: PALE}
+COLOURS = {"symbolic": SYMBOLIC, "positional": POSITIONAL, tables.OTHER: PALE}
 
 
 def draw_preference(results: Mapping[str, Results]) -> Figure:
@@ -43,7 +43,7 @@ def _draw_readings(axes: Axes, rows: Sequence[Answer], trained: int) -> None:
             share = share_of(rows, reading, trained, where, hop)
             axes.barh(at, share.value, 0.7, start, color=COLOURS[reading], label=reading if at == 0 else None)
             if share.value > 0.08:
-                colour = "black" if reading == OTHER else "white"
+                colour = "black" if reading == tables.OTHER else "white"
                 axes.text(start + share.value / 2, at, f"{share.value:.2f}", ha="center", va="center", color=colour)
             start += share.value
     names = [f"{where} hop, {hop} hop{'s' * (hop > 1)}" for where, hop in bars]
@@ -54,9 +54,9 @@ def _draw_readings(axes: Axes, rows: Sequence[Answer], trained: int) -> None:
 
 
 def _draw_lengths(axes: Axes, answers: Sequence[Answer], accuracy: Sequence[Accuracy]) -> None:
-    means = sorted((row for row in accuracy if row.hop is None), key=lambda row: row.length)
-    lengths = [row.length for row in means]
-    lines = {"right, cues agree": ("^-", NEUTRAL, [row.accuracy for row in means])}
+    means = means_by_length(accuracy)
+    lengths = list(means)
+    lines = {"right, cues agree": ("^-", NEUTRAL, list(means.values()))}
     for reading in READINGS[:2]:
         shares = [share_of(answers, reading, length, EVERY) for length in lengths]
         lines[f"{reading}, cues disagree"] = (f"{MARK[reading]}{LINE[reading]}", COLOURS[reading], shares)
@@ -74,14 +74,12 @@ def _draw_lengths(axes: Axes, answers: Sequence[Answer], accuracy: Sequence[Accu
 
 
 def _draw_heads(axes: Axes, rows: Sequence[HeadScore]) -> None:
-    for kind, colour in (("positional", POSITIONAL), ("symbolic", GREEN)):
+    for kind, colour in (("positional", POSITIONAL), ("symbolic", SYMBOLIC)):
         scores = [getattr(row, kind) for row in rows]
         shift = 0.12 if kind == "symbolic" else -0.12
         places = [at + shift for at in range(len(rows))]
-        ends = [[score.value - score.low for score in scores], [score.high - score.value for score in scores]]
-        axes.errorbar(
-            [score.value for score in scores], places, xerr=ends, fmt=MARK[kind], color=colour, markersize=5, label=kind
-        )
+        values, ends = [score.value for score in scores], error_bars(scores)
+        axes.errorbar(values, places, xerr=ends, fmt=MARK[kind], color=colour, markersize=5, label=kind)
     axes.set_yticks(range(len(rows)), [f"{row.layer}.{row.head}" for row in rows])
     axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-0.03, 1.03), xlabel="score", ylabel="head")
     axes.set_title("scores of the heads")
@@ -91,10 +89,13 @@ def _draw_heads(axes: Axes, rows: Sequence[HeadScore]) -> None:
 def draw_arms(results: Mapping[str, Results]) -> Figure:
     """A line for each arm: symbolic answers and accuracy at each length; a mark per seed, bars are 95 % over seeds."""
     arms = grouped(list(results))
-    means = {name: _means(one) for name, one in results.items()}
+    means = {name: means_by_length(one.rows("accuracy", Accuracy)) for name, one in results.items()}
     lengths = sorted(set.intersection(*(set(found) for found in means.values())))
+    answers = {name: one.rows("answers", Answer) for name, one in results.items()}
     columns = {
-        f"symbolic answers\nat {lengths[0]} tokens": {n: _symbolic(one, lengths[0]) for n, one in results.items()}
+        f"symbolic answers\nat {lengths[0]} tokens": {
+            name: share_of(rows, tables.SYMBOLIC, lengths[0], EVERY) for name, rows in answers.items()
+        }
     }
     for length in lengths:
         columns[f"accuracy\nat {length} tokens"] = {name: found[length] for name, found in means.items()}
@@ -102,9 +103,9 @@ def draw_arms(results: Mapping[str, Results]) -> Figure:
         1, len(columns), figsize=(2.6 + 1.75 * len(columns), 1.5 + 0.4 * len(arms)), sharey=True, squeeze=False
     )
     for number, (axes, (title, values)) in enumerate(zip(panels[0], columns.items(), strict=True)):
-        colour = GREEN if number == 0 else HOPS[0]
+        colour = SYMBOLIC if number == 0 else HOPS[0]
         for at, names in enumerate(arms.values()):
-            each = [values[name] for name in names]
+            each = [values[name].value for name in names]
             mean = over_seeds(each, 0.0, 1.0)
             if not isnan(mean.low):
                 axes.plot(mean.interval, [at, at], "-", color=colour, alpha=0.35, linewidth=4)
@@ -115,11 +116,3 @@ def draw_arms(results: Mapping[str, Results]) -> Figure:
     panels[0, 0].set_yticks(range(len(arms)), list(arms))
     panels[0, 0].set_ylim(len(arms) - 0.5, -0.5)
     return figure
-
-
-def _means(one: Results) -> dict[int, float]:
-    return {row.length: row.accuracy.value for row in one.rows("accuracy", Accuracy) if row.hop is None}
-
-
-def _symbolic(one: Results, length: int) -> float:
-    return share_of(one.rows("answers", Answer), SYMBOLIC, length, EVERY).value

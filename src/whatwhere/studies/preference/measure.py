@@ -13,15 +13,7 @@ from whatwhere.heads.summary import estimates
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.length.tables import from_trained
-from whatwhere.studies.preference.tables import (
-    OTHER,
-    POSITIONAL,
-    SYMBOLIC,
-    Accuracy,
-    Answer,
-    HeadScore,
-    PreferenceSettings,
-)
+from whatwhere.studies.preference.tables import READINGS, Accuracy, Answer, HeadScore, PreferenceSettings
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.both import WHERE, BothTask
@@ -74,8 +66,7 @@ def _answers(model: GPTJ, task: BothTask, settings: PreferenceSettings, length: 
         inputs = task.conflicts(settings.sequences(length), None, settings.seed, extra, where)
         found = model.predict(inputs.batch.tokens)
         symbolic, positional = found == inputs.batch.answers, found == inputs.positional
-        readings = {SYMBOLIC: symbolic, POSITIONAL: positional, OTHER: ~symbolic & ~positional}
-        for reading, given in readings.items():
+        for reading, given in zip(READINGS, (symbolic, positional, ~symbolic & ~positional), strict=True):
             shares = shares_by_hop(given, inputs.batch.hops)
             rows += [Answer(where, length, hop, reading, share) for hop, share in shares]
     return rows
@@ -84,10 +75,9 @@ def _answers(model: GPTJ, task: BothTask, settings: PreferenceSettings, length: 
 def _heads(model: GPTJ, task: BothTask, settings: PreferenceSettings) -> list[HeadScore]:
     batch = task.sample(min(settings.inputs, MOST_SCORED), seed=settings.seed)
     traced = trace(model, batch.tokens, queries=range(task.target, task.length))
-    positional, symbolic = estimates(score(traced, reading="path", paths=batch.paths), settings.seed)
-    heads = range(model.config.heads)
+    by_layer = zip(*estimates(score(traced, reading="path", paths=batch.paths), settings.seed), strict=True)
     return [
-        HeadScore(layer, head, positional[layer][head], symbolic[layer][head])
-        for layer in range(model.config.layers)
-        for head in heads
+        HeadScore(layer, head, *both)
+        for layer, heads in enumerate(by_layer)
+        for head, both in enumerate(zip(*heads, strict=True))
     ]

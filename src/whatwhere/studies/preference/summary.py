@@ -8,7 +8,15 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from whatwhere.studies.preference.tables import READINGS, SYMBOLIC, Accuracy, Answer, HeadScore, share_of
+from whatwhere.studies.preference.tables import (
+    READINGS,
+    SYMBOLIC,
+    Accuracy,
+    Answer,
+    HeadScore,
+    means_by_length,
+    share_of,
+)
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import ends, remark, table
 from whatwhere.tasks.both import EVERY, LAST, WHERE
@@ -37,13 +45,13 @@ def summary(results: Results) -> Sequence[RenderableType]:
 def outcomes(results: Results) -> Mapping[str, float]:
     """Symbolic answers at the training length and at the longest, and accuracy at each length beyond."""
     answers = results.rows("answers", Answer)
-    means = {row.length: row.accuracy.value for row in results.rows("accuracy", Accuracy) if row.hop is None}
+    means = means_by_length(results.rows("accuracy", Accuracy))
     trained, longest = min(means), max(means)
     return {
         "symbolic": share_of(answers, SYMBOLIC, trained, EVERY).value,
         "symbolic_last_hop": share_of(answers, SYMBOLIC, trained, LAST).value,
         f"symbolic_{longest}": share_of(answers, SYMBOLIC, longest, EVERY).value,
-        **{f"accuracy_{length}": value for length, value in sorted(means.items()) if length > trained},
+        **{f"accuracy_{length}": mean.value for length, mean in means.items() if length > trained},
     }
 
 
@@ -59,10 +67,9 @@ def _conflicts(rows: Sequence[Answer], trained: int) -> Table:
 
 def _lengths(accuracy: Sequence[Accuracy], answers: Sequence[Answer]) -> Table:
     made = table("tokens", "right", "95 %", *READINGS, "inputs")
-    for row in sorted((row for row in accuracy if row.hop is None), key=lambda row: row.length):
-        shares = [share_of(answers, reading, row.length, EVERY) for reading in READINGS]
-        found, cells = row.accuracy, (f"{share.value:.2f}" for share in shares)
-        made.add_row(str(row.length), f"{found.value:.2f}", ends(found), *cells, str(found.n))
+    for length, found in means_by_length(accuracy).items():
+        cells = (f"{share_of(answers, reading, length, EVERY).value:.2f}" for reading in READINGS)
+        made.add_row(str(length), f"{found.value:.2f}", ends(found), *cells, str(found.n))
     return made
 
 

@@ -69,6 +69,11 @@ class HeadScore:
     symbolic: Estimate
 
 
+def means_by_length(rows: Iterable[Accuracy]) -> dict[int, Estimate]:
+    """Mean accuracy over hop classes, by rising length."""
+    return {row.length: row.accuracy for row in sorted(rows, key=lambda row: row.length) if row.hop is None}
+
+
 def share_of(rows: Iterable[Answer], reading: str, length: int, where: str, hop: int | None = None) -> Estimate:
     """The share of one reading; of all hop classes by default."""
     wanted = reading, length, where, hop

@@ -18,7 +18,7 @@ THEOREMS = Study(
         "discrepancy": ".tables:Discrepancy",
         "layers": ".tables:LayerMargin",
         "temperatures": ".tables:Temperature",
-        "reach": ".tables:ReachRow",
+        "reach": "whatwhere.theory.reach:Reach",
         "margins": ".tables:Margin",
         "vectors": ".tables:PlaneVector",
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from whatwhere.theory import temperature
 from whatwhere.theory.directions import UP, turned
 from whatwhere.theory.feasibility import INDEX_ANGLES, RETRIEVAL_ANGLES
 from whatwhere.theory.printed import INDEX_THETA, INTEGERS, LENGTH, LETTER_IDS, LETTERS, frequency
-from whatwhere.theory.reach import margin_map
+from whatwhere.theory.reach import defined, margin_map
 from whatwhere.theory.robustness import FIGURE_LENGTH
 
 LENGTHS = (*range(2, 151), 850)
@@ -51,46 +51,39 @@ def layer_rows() -> list[LayerMargin]:
 
 
 def temperature_rows() -> list[Temperature]:
-    """The least and the sufficient inverse temperature of both heads."""
-    return [*_index_temperatures(), *_retrieval_temperatures()]
-
-
-def _index_temperatures() -> Iterator[Temperature]:
+    """The least and the sufficient inverse temperature of both heads; undefined where none serves."""
+    found: list[tuple[str, str, float, int, float, float]] = []
     for theta in INDEX_ANGLES:
         for n in TEMPERATURE_LENGTHS:
             least = temperature.index_minimum_beta(n, theta, INTEGERS)
-            yield _temperature("index", "in range", theta, n, least, temperature.index_sufficient_beta(n, theta))
+            found.append(("index", "in range", theta, n, least, temperature.index_sufficient_beta(n, theta)))
         raw = temperature.index_minimum_beta_on_task_inputs(theta)
-        yield _temperature("index", "raw task inputs", theta, LENGTH, raw)
-
-
-def _retrieval_temperatures() -> Iterator[Temperature]:
+        found.append(("index", "raw task inputs", theta, LENGTH, raw, math.inf))
     for theta in RETRIEVAL_ANGLES:
         for n in TEMPERATURE_LENGTHS:
-            least = temperature.retrieval_minimum_beta(n, theta)
-            enough = temperature.retrieval_sufficient_beta(n, theta)
-            yield _temperature("retrieval", "pointing queries", theta, n, least, enough)
+            least, enough = (
+                temperature.retrieval_minimum_beta(n, theta),
+                temperature.retrieval_sufficient_beta(n, theta),
+            )
+            found.append(("retrieval", "pointing queries", theta, n, least, enough))
         itself = temperature.retrieval_self_minimum_beta(LENGTH, theta)
-        yield _temperature("retrieval", "self queries", theta, LENGTH, itself)
         tie = temperature.retrieval_tie_beta(LENGTH, theta)
-        yield _temperature("retrieval", "shared left letter", theta, LENGTH, tie)
-
-
-def _temperature(
-    head: str, inputs: str, theta: float, n: int, least: float, sufficient: float = math.inf
-) -> Temperature:
-    """A row; infinity, where none serves, becomes undefined."""
-    defined = (beta if math.isfinite(beta) else math.nan for beta in (least, sufficient))
-    return Temperature(head, inputs, theta, n, *defined)
+        found.append(("retrieval", "self queries", theta, LENGTH, itself, math.inf))
+        found.append(("retrieval", "shared left letter", theta, LENGTH, tie, math.inf))
+    return [
+        Temperature(head, inputs, theta, n, defined(least), defined(enough))
+        for head, inputs, theta, n, least, enough in found
+    ]
 
 
 def margin_rows(letters: int = LETTERS) -> list[Margin]:
     """The smallest discrepancy of both heads over angles and lengths."""
-    margins = margin_map(np.geomspace(1e-4, 1, 121), np.unique(np.geomspace(3, 1000, 110).astype(int)), letters)
+    thetas, lengths = np.geomspace(1e-4, 1, 121), np.unique(np.geomspace(3, 1000, 110).astype(int))
+    index, retrieval = margin_map(thetas, lengths, letters)
     return [
-        Margin(float(theta), int(n), float(margins.index[i, j]), float(margins.retrieval[i, j]))
-        for i, theta in enumerate(margins.thetas)
-        for j, n in enumerate(margins.lengths)
+        Margin(float(theta), int(n), float(index[i, j]), float(retrieval[i, j]))
+        for i, theta in enumerate(thetas)
+        for j, n in enumerate(lengths)
     ]
 
 

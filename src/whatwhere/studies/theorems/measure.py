@@ -6,17 +6,17 @@ Without an angle every table is made; with one, only the reach of both heads at 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.theorems import curves
-from whatwhere.studies.theorems.tables import CheckRow, ReachRow, TheoremsSettings
+from whatwhere.studies.theorems.tables import CheckRow, TheoremsSettings
 from whatwhere.theory import construction_scores, decomposition, feasibility, robustness, softening
 from whatwhere.theory.check import Check
 from whatwhere.theory.printed import PLANES, frequency
-from whatwhere.theory.reach import index_reach, retrieval_reach
+from whatwhere.theory.reach import Reach, index_reach, retrieval_reach
 
 CHECKS: dict[str, Callable[[int], Check]] = {
     "number_decomposition": decomposition.number_decomposition,
@@ -75,11 +75,11 @@ def measure(subject: None, settings: TheoremsSettings, results: Results, progres
     progress("theorems", total, total)
 
 
-def reach_rows(angles: dict[int, float] | dict[None, float], settings: TheoremsSettings) -> list[ReachRow]:
+def reach_rows(angles: dict[int, float] | dict[None, float], settings: TheoremsSettings) -> list[Reach]:
     """The reach of both heads at some angles, by frequency ID."""
     found = []
     for id, theta in angles.items():
         one = index_reach(theta, settings.length, integers=settings.integers, beta=settings.beta)
         other = retrieval_reach(theta, settings.length, letters=settings.letters, beta=settings.beta)
-        found += [ReachRow(frequency_id=id, **asdict(reach)) for reach in (one, other)]
+        found += [replace(reach, frequency_id=id) for reach in (one, other)]
     return found

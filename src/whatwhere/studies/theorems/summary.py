@@ -11,8 +11,9 @@ from rich.table import Table
 
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import number_runs, remark, table
-from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, ReachRow, Temperature
+from whatwhere.studies.theorems.tables import CheckRow, Discrepancy, Temperature
 from whatwhere.theory.arguments import LONGEST
+from whatwhere.theory.reach import Reach
 
 SHOWN_LENGTHS = (5, 10, 17, 32, 50, 100, 850)
 MAIN_INPUTS = ("in range", "pointing queries")
@@ -23,7 +24,7 @@ SERVES = 1e-3
 
 def summary(results: Results) -> Sequence[RenderableType]:
     """The checks and the tables; for one angle, what both heads can do there."""
-    reaches = results.rows("reach", ReachRow)
+    reaches = results.rows("reach", Reach)
     if results.settings.theta is not None:
         return [line for reach in reaches for line in _reach(reach, results.settings.letters, results.settings.beta)]
     temperatures = results.rows("temperatures", Temperature)
@@ -65,7 +66,7 @@ def _by_length(title: str, rows: Sequence[Temperature] | Sequence[Discrepancy], 
     return made
 
 
-def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
+def _frequencies(rows: Sequence[Reach], letters: int) -> str:
     """Which of the paper's frequencies serve which head."""
     index, retrieval = (
         number_runs(row.frequency_id for row in rows if row.head == head and row.margin > SERVES and row.frequency_id)
@@ -77,7 +78,7 @@ def _frequencies(rows: Sequence[ReachRow], letters: int) -> str:
     )
 
 
-def _reach(reach: ReachRow, letters: int, beta: float | None) -> list[str]:
+def _reach(reach: Reach, letters: int, beta: float | None) -> list[str]:
     name = "T_Index" if reach.head == "index" else f"T_Retrieval over {letters} letters"
     lines = [
         f"[bold]{name}[/bold] at angle {reach.theta:g}",

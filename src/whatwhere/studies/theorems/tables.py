@@ -110,27 +110,6 @@ class Temperature:
 
 
 @dataclass(frozen=True)
-class ReachRow:
-    """How long an input one head handles at one angle."""
-
-    head: str
-    frequency_id: int | None
-    """Of the paper's 64 frequencies; none for an angle of your own."""
-    theta: float
-    length: int
-    margin: float
-    """The smallest discrepancy at that length; at or below 0 no inverse temperature helps."""
-    needed_beta: float
-    """The least inverse temperature at that length; undefined where none serves."""
-    sufficient_beta: float
-    """The lemma's estimate of it; undefined likewise."""
-    longest: int
-    """The longest input with a margin that float32 represents; 100,000 means "at least that"."""
-    longest_at_beta: int | None
-    """The longest input at the given inverse temperature, if one was given."""
-
-
-@dataclass(frozen=True)
 class Margin:
     """The smallest discrepancy of both heads at one angle and length; 0 or less where a head cannot serve."""
 

@@ -10,16 +10,7 @@ from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.heads.weighting import TAU, TAUS
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.validity.tables import (
-    ADDITIVE,
-    ENTROPIES,
-    FLAT,
-    ONE_HOT,
-    ROTARY,
-    KnownScore,
-    NullLabel,
-    PermutationScore,
-)
+from whatwhere.studies.validity.tables import ADDITIVE, FLAT, ONE_HOT, ROTARY, KnownScore, NullLabel, PermutationScore
 from whatwhere.theory.printed import LENGTH
 
 
@@ -67,10 +58,11 @@ def moved_by_tau(evidence: Evidence) -> Finding:
     for row in _scores(evidence):
         if row.family in (ADDITIVE, ROTARY):
             kinds.setdefault((round(10 * row.entropy), row.family, row.share), []).append(row)
-    moved = {f"{entropy:g}": 0.0 for entropy in ENTROPIES}
+    moved: dict[str, float] = {}
     for (tenths, _, _), same in kinds.items():
         for values in ([row.positional.value for row in same], [row.symbolic.value for row in same]):
-            moved[f"{tenths / 10:g}"] = max(moved[f"{tenths / 10:g}"], max(values) - min(values))
+            entropy = f"{tenths / 10:g}"
+            moved[entropy] = max(moved.get(entropy, 0.0), max(values) - min(values))
     why = f"From tau {TAUS[0]:g} to {TAUS[-1]:g}; entropies are shares of the maximum."
     return Finding(max(moved.values()), why, None, len(kinds), elsewhere={"entropy": moved})
 

@@ -108,8 +108,8 @@ def _draw_labels(axes: Axes, rows: Sequence[NullLabel]) -> None:
                 )  # fmt: skip
     ticks = sorted({row.inputs for row in rows})
     axes.set(xscale="log", xlabel="inputs on which a head is scored", ylim=(-0.03, 1.03))
+    axes.set(ylabel="share of null heads labelled pure")
     axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
-    axes.set(ylabel="share of null heads labelled pure")
     axes.set_title(f"tau {TAU:g}; solid: gamma {GAMMAS[0]:g}, dotted: {GAMMAS[1]:g}")
     axes.legend(fontsize=7)

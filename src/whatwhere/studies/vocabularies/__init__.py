@@ -19,9 +19,9 @@ VOCABULARIES = Study(
     settings=".tables:VocabulariesSettings",
     tables={
         "runs": ".tables:SizedRun",
-        "missing": ".tables:Missing",
-        "outcomes": ".tables:Outcome",
-        "effects": ".tables:Effect",
+        "missing": "whatwhere.studies.atlas.tables:Missing",
+        "outcomes": "whatwhere.studies.atlas.tables:Outcome",
+        "effects": "whatwhere.studies.atlas.tables:Effect",
         "costs": ".tables:Cost",
     },
     figures=(Figure("vocabularies", ".figures:draw_costs", ("costs", "runs")),),

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from whatwhere.studies.atlas.factors import BASE
-from whatwhere.studies.atlas.seed_effects import over_seeds, paired
-from whatwhere.studies.atlas.seed_numbers import in_words
+from whatwhere.studies.atlas.seed_effects import paired
+from whatwhere.studies.atlas.tables import Outcome
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.seed_means import in_words, over_seeds
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
-from whatwhere.studies.vocabularies.tables import FACTORS, Outcome, SizedRun
+from whatwhere.studies.vocabularies.tables import FACTORS, SizedRun
 
 STUDY = "vocabularies"
 

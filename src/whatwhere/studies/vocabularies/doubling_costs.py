@@ -7,26 +7,13 @@ from collections.abc import Sequence
 
 from whatwhere.studies.atlas.factors import BASE, changes_of, without
 from whatwhere.studies.atlas.seed_effects import BySeed, effects, values_of
-from whatwhere.studies.atlas.tables import Effect
+from whatwhere.studies.atlas.tables import Effect, Outcome
 from whatwhere.studies.seed_means import over_seeds
-from whatwhere.studies.vocabularies.tables import (
-    DEFINED_UNLEARNED,
-    FACTORS,
-    INTERACTIONS,
-    STEPS,
-    Cost,
-    Outcome,
-    SizedRun,
-)
+from whatwhere.studies.vocabularies.tables import DEFINED_UNLEARNED, FACTORS, INTERACTIONS, STEPS, Cost, SizedRun
 
 
 class Doublings:
-    """The outcomes of a sweep, by size.
-
-    Args:
-        runs: with their sizes and conditions.
-        outcomes: of these runs.
-    """
+    """The outcomes of a sweep, by size."""
 
     def __init__(self, runs: Sequence[SizedRun], outcomes: Sequence[Outcome]) -> None:
         self.values = values_of(runs, outcomes, DEFINED_UNLEARNED)

@@ -7,26 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from whatwhere.errors import WhatwhereError
 from whatwhere.studies.atlas.item_outcomes import Numbers, outcomes_of
 from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
+from whatwhere.studies.atlas.tables import Outcome
 from whatwhere.studies.length.tables import AS_TRAINED, Accuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.run_factors import conditions_of, sizes_of
-from whatwhere.studies.vocabularies.tables import (
-    OUTCOMES,
-    POSITIONAL,
-    PURE,
-    STEPS,
-    SYMBOLIC,
-    Missing,
-    Outcome,
-    SizedRun,
-    VocabulariesSettings,
-    reach,
-)
+from whatwhere.studies.vocabularies.tables import OUTCOMES, STEPS, SizedRun, VocabulariesSettings, reach
 
 _STEP = "step_hop"
 
@@ -37,27 +26,10 @@ def measure(directory: Path, settings: VocabulariesSettings, results: Results, p
     Raises:
         WhatwhereError: none is done, or they differ in more than sizes and seed.
     """
-    done: dict[str, DoneItem] = {}
-    numbers: dict[str, Numbers] = {}
-    missing: list[Missing] = []
-    for count, one in enumerate(read_items(directory)):
-        progress("reading runs", count, count + 1)
-        if isinstance(one, Missing):
-            missing.append(one)
-            continue
-        try:
-            numbers[one.name] = _numbers(one, settings)
-            done[one.name] = one
-        except WhatwhereError as error:
-            missing.append(Missing(one.name, "damaged", str(error)))
-    if not done:
-        raise WhatwhereError(
-            f"expected a sweep with runs that are done, got {directory} with {len(missing)} that are not. "
-            "Go on with the command that made it."
-        )
-    conditions = conditions_of({name: one.run.config for name, one in done.items()})
-    runs = [_row(one, conditions[name], numbers[name]) for name, one in done.items()]
-    outcomes = [Outcome(name, outcome, value) for name, found in numbers.items() for outcome, value in found.items()]
+    done, missing = read_items(directory, lambda one: _numbers(one, settings), progress, "runs")
+    conditions = conditions_of({one.name: one.run.config for one, _ in done})
+    runs = [_row(one, conditions[one.name], numbers) for one, numbers in done]
+    outcomes = [Outcome(one.name, *pair) for one, numbers in done for pair in numbers.items()]
     results.write("runs", runs)
     results.write("missing", missing)
     results.write("outcomes", outcomes)
@@ -92,6 +64,7 @@ def _row(one: DoneItem, condition: str, numbers: Numbers) -> SizedRun:
     return SizedRun(
         item=one.name, task=task.name, seed=config.seed, condition=condition, **sizes_of(task), tokens=task.length,
         names=task.vocab_size, learned=bool(numbers["learned"]), steps=numbers[STEPS],
-        accuracy=numbers["test_accuracy"], pure_share=numbers[PURE], pure_positional=numbers[POSITIONAL],
-        pure_symbolic=numbers[SYMBOLIC], break_length=numbers.get("break_length", math.nan),
+        accuracy=numbers["test_accuracy"], pure_share=numbers["pure_share"],
+        pure_positional=numbers["pure_positional"], pure_symbolic=numbers["pure_symbolic"],
+        break_length=numbers.get("break_length", math.nan),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.atlas.factors import condition_text, flat
@@ -31,9 +31,6 @@ def sizes_of(task: Task) -> Sizes:
 def conditions_of(configs: Mapping[str, TrainingConfig]) -> dict[str, str]:
     """The condition of each run: which of its sizes are not the most frequent of its task in the sweep.
 
-    Args:
-        configs: of the runs, by name.
-
     Raises:
         WhatwhereError: runs of one task differ in something else, or two have the same sizes and seed.
     """
@@ -42,7 +39,7 @@ def conditions_of(configs: Mapping[str, TrainingConfig]) -> dict[str, str]:
         mine = {name: config for name, config in configs.items() if config.task.name == task}
         _require_equal_settings(mine)
         sizes = {name: sizes_of(config.task) for name, config in mine.items()}
-        usual = _most_frequent(list(sizes.values()))
+        usual = {factor: Counter(one[factor] for one in sizes.values()).most_common(1)[0][0] for factor in FACTORS}
         known: dict[tuple[str, int], str] = {}
         for name, one in sizes.items():
             changes = {factor: str(size) for factor, size in one.items() if size != usual[factor]}
@@ -54,10 +51,6 @@ def conditions_of(configs: Mapping[str, TrainingConfig]) -> dict[str, str]:
                     f"{found[name]!r} and seed {mine[name].seed}; leave one out of the sweep."
                 )
     return found
-
-
-def _most_frequent(sizes: Sequence[Sizes]) -> Sizes:
-    return {factor: Counter(one[factor] for one in sizes).most_common(1)[0][0] for factor in FACTORS}
 
 
 def _require_equal_settings(configs: Mapping[str, TrainingConfig]) -> None:

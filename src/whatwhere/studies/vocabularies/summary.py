@@ -12,20 +12,12 @@ from rich.table import Table
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas.factors import BASE
-from whatwhere.studies.atlas.seed_effects import over_seeds
+from whatwhere.studies.atlas.summary import missing_note
+from whatwhere.studies.atlas.tables import Missing
 from whatwhere.studies.results import Results
+from whatwhere.studies.seed_means import over_seeds
 from whatwhere.studies.terminal import remark, table
-from whatwhere.studies.vocabularies.tables import (
-    FACTORS,
-    OUTCOMES,
-    POSITIONAL,
-    PURE,
-    STEPS,
-    Cost,
-    Missing,
-    SizedRun,
-    reach,
-)
+from whatwhere.studies.vocabularies.tables import FACTORS, OUTCOMES, POSITIONAL, PURE, STEPS, Cost, SizedRun, reach
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -38,10 +30,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     tasks = dict.fromkeys(run.task for run in runs)
     blocks += [_runs(task, [run for run in runs if run.task == task]) for task in tasks]
     blocks.append(remark(_RUNS))
-    if missing := results.rows("missing", Missing):
-        first = missing[0]
-        told = f"{len(missing)} runs have no results. The first: {first.item} ({first.status}) {first.problem}"
-        blocks.append(remark(told.strip()))
+    blocks += missing_note(results.rows("missing", Missing), "runs")
     shown = {STEPS: "steps", PURE: "pure", POSITIONAL: "where"}
     shown |= {reach(times): f"x{times}" for times in results.settings.multiples}
     blocks += [_costs(task, [row for row in costs if row.task == task], shown) for task in tasks]

@@ -1,4 +1,4 @@
-"""Settings and tables of the study ``vocabularies``; missing items, outcomes and effects are as in the atlas."""
+"""Settings and tables of the study ``vocabularies``; missing items, outcomes and effects are those of the atlas."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.atlas.tables import BEFORE_LEARNING, Effect, Missing, Outcome
-
-__all__ = ["FACTORS", "OUTCOMES", "Cost", "Effect", "Missing", "Outcome", "SizedRun", "VocabulariesSettings"]
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING
+from whatwhere.studies.atlas.tables import OUTCOMES as WORDS
 
 LENGTH, HOPS, SIZE, SPELLED = "length", "hops", "vocabulary", "parts"
 FACTORS = {
@@ -17,16 +16,8 @@ FACTORS = {
 }  # fmt: skip
 """The columns of :class:`SizedRun` that are compared, in words."""
 STEPS, PURE, POSITIONAL, SYMBOLIC = "steps", "pure_share", "pure_positional", "pure_symbolic"
-OUTCOMES = {
-    STEPS: "step at which every hop class is learned",
-    "learned": "learned its task (every class at 0.9)",
-    "test_accuracy": "accuracy on the test split",
-    "worst_accuracy": "accuracy of the worst hop class",
-    PURE: "share of pure heads",
-    POSITIONAL: "purely positional heads",
-    SYMBOLIC: "purely symbolic heads",
-    "break_length": "tokens at which accuracy falls below one half",
-}
+_AS_IN_THE_ATLAS = (*BEFORE_LEARNING, PURE, POSITIONAL, SYMBOLIC, "break_length")
+OUTCOMES = {STEPS: "step at which every hop class is learned"} | {name: WORDS[name] for name in _AS_IN_THE_ATLAS}
 """In words. Besides them ``step_hop1`` .., the step of each class, and ``accuracy_x4`` .., the accuracy at that many
 times the training length."""
 DEFINED_UNLEARNED = (*BEFORE_LEARNING, STEPS)
