@@ -119,9 +119,9 @@ def _show(task: Task, batch: Batch, *, quiet: bool) -> list[dict[str, Any]]:
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
     from whatwhere.store.documents import read_json
-    from whatwhere.store.files import TEMPORARY_SUFFIX
+    from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
+    from whatwhere.store.tables import write_csv
     from whatwhere.tasks.dataset import MANIFEST
-    from whatwhere.tasks.shortcuts import write_shortcuts
 
     dataset = task.dataset(size, seed)
     manifest = dataset.manifest()
@@ -136,7 +136,7 @@ def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[s
     if not quiet:
         _counts(dataset, shared)
     found = _measure(task, dataset.test, quiet=quiet)
-    write_shortcuts(to / "shortcuts.csv", found)
+    write_bytes(to / "shortcuts.csv", write_csv(found))
     if not quiet:
         note(f"Written to {to}: {', '.join(sorted(path.name for path in to.iterdir()))}.")
     return {"directory": str(to), **manifest, "shared": shared, "shortcuts": found.to_dict("records")}

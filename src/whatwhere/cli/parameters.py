@@ -113,11 +113,7 @@ def dashed(name: str) -> str:
 
 
 def name_of_place(text: str) -> str:
-    """A path with its ``~`` resolved, or an address as it is.
-
-    Raises:
-        WhatwhereError: it is empty or names an unknown user.
-    """
+    """A path with its ``~`` resolved, or an address as it is."""
     if not text or "\0" in text:
         raise WhatwhereError("expected a directory, got an empty name.")
     try:

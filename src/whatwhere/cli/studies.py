@@ -77,11 +77,7 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
 
 
 def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tuple[Opened, Path | None]]:
-    """What the study is asked of, one after another, each with the place of its results; None keeps none.
-
-    Raises:
-        WhatwhereError: there is no such thing, or two would go to one place.
-    """
+    """What the study is asked of, one after another, each with the place of its results; None keeps none."""
     from whatwhere.store.addresses import local
 
     out, compare = given["out"], given.get("compare") or []
@@ -180,11 +176,7 @@ def spending_parameters(study: Study) -> list[inspect.Parameter]:
 
 
 def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
-    """Tells what a study will take, and asks if it may cost money.
-
-    Raises:
-        WhatwhereError: it may cost money, and there is no terminal to ask on.
-    """
+    """Tells what a study will take, and asks if it may cost money."""
     from whatwhere.studies.results import Results
 
     if study.cost is None:

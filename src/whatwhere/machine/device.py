@@ -16,11 +16,7 @@ _CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 def choose_device(wanted: str) -> Device:
-    """A device by name; ``auto`` takes the fastest there is.
-
-    Raises:
-        WhatwhereError: there is no such device, here or at all.
-    """
+    """A device by name; ``auto`` takes the fastest there is."""
     there: dict[Device, bool] = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -35,11 +31,7 @@ def choose_device(wanted: str) -> Device:
 
 
 def check_precision(wanted: str) -> Precision:
-    """A precision by name.
-
-    Raises:
-        WhatwhereError: there is no such precision.
-    """
+    """A precision by name."""
     if wanted not in get_args(Precision):
         raise WhatwhereError(f"expected a precision ({', '.join(get_args(Precision))}), got {wanted!r}.")
     return cast(Precision, wanted)

@@ -27,9 +27,6 @@ def require(wanted: int, what: str) -> None:
     Args:
         wanted: bytes, estimated.
         what: what needs them, as the beginning of a sentence.
-
-    Raises:
-        WhatwhereError: less is free.
     """
     free = free_bytes()
     if free is not None and wanted > free:
@@ -110,9 +107,6 @@ def in_smaller_blocks(
         work: what to do with some inputs.
         block: the inputs, first axis.
         join: puts the results of consecutive blocks together.
-
-    Raises:
-        WhatwhereError: a single input does not fit.
     """
     try:
         return work(block)

@@ -305,11 +305,7 @@ class Task(ABC):
 
 
 def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
-    """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers.
-
-    Raises:
-        WhatwhereError: the seed is negative or does not fit into 64 bits.
-    """
+    """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers."""
     if not 0 <= seed <= LARGEST_SEED:
         raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed:,}.")
     return np.random.default_rng([seed, *purpose.encode()]).spawn(2)

@@ -96,11 +96,7 @@ class Options:
 
 
 def numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
-    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order.
-
-    Raises:
-        WhatwhereError: it is not such a text.
-    """
+    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order."""
     chosen: set[int] = set()
     try:
         for word in text.split(","):

@@ -132,11 +132,7 @@ class Run:
             yield
 
     def require(self) -> None:
-        """Refuses a directory that is no run, or no longer.
-
-        Raises:
-            WhatwhereError: it has no configuration.
-        """
+        """Refuses a directory that is no run, or no longer."""
         if not self.exists:
             raise WhatwhereError(
                 f"expected a run directory (one with a {CONFIG}), got {self.directory}. "
@@ -159,9 +155,6 @@ class Run:
         Args:
             config: the recipe.
             origin: where the model came from, if it was not trained here (kept in ``config.json``).
-
-        Raises:
-            WhatwhereError: there is something here already.
         """
         if self.exists:
             raise WhatwhereError(
@@ -200,11 +193,7 @@ class Run:
         return self.directory / "checkpoints" / f"step-{step:08d}.safetensors"
 
     def load(self, step: int | None = None) -> GPTJ:
-        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left.
-
-        Raises:
-            WhatwhereError: there is no such checkpoint, or it is damaged.
-        """
+        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left."""
         self.require()
         there = self.steps()
         if not there:

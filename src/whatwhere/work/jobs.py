@@ -41,11 +41,7 @@ def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> 
 
 
 def begun(directory: Path, config: TrainingConfig) -> Run:
-    """The run of a configuration, begun if it is not there.
-
-    Raises:
-        WhatwhereError: the directory holds another run.
-    """
+    """The run of a configuration, begun if it is not there."""
     run = Run(directory)
     if not run.exists:
         run.create(config)

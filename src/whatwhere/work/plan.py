@@ -155,11 +155,7 @@ def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
 
 
 def choose(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
-    """The jobs of these names or groups (``train``, ``length-number``); all if there are none.
-
-    Raises:
-        WhatwhereError: there is no such job.
-    """
+    """The jobs of these names or groups (``train``, ``length-number``); all if there are none."""
     known = {name for job in jobs for name in (job.name, job.group)}
     for name in names:
         if name not in known:

@@ -90,9 +90,6 @@ def read_sweep(path: Path) -> list[Item]:
 
     Args:
         path: of the file, or the name of a study that brings one (``atlas``, ``preference``).
-
-    Raises:
-        WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
     """
     if not path.exists() and str(path) in STUDIES:
         path = study_named(str(path)).sweep or path
