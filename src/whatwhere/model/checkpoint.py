@@ -28,9 +28,7 @@ def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) 
 def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
     """Reads a model that :func:`save_model` wrote; its weights are frozen, ``model.requires_grad_()`` thaws them.
 
-    Args:
-        path: the file.
-        notes: what its notes must not contradict (the run and the step it should be of).
+    Its notes must not contradict ``notes``, the run and the step it should be of.
     """
     arrays, metadata = load_tensors(path, "a model")
     try:

@@ -53,25 +53,14 @@ class Options:
     threads: Annotated[int | None, "CPU threads."] = None
 
     def config(self, **task_parameters: Any) -> TrainingConfig:
-        """The complete configuration.
-
-        Args:
-            task_parameters: parameters of the task other than the paper's, such as the size of its vocabulary.
-
-        Raises:
-            WhatwhereError: something is unknown or cannot go together.
-        """
+        """The complete configuration, with parameters of the task other than the paper's, such as its alphabet."""
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
 
         return self.changed(preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters)))
 
     def changed(self, base: TrainingConfig) -> TrainingConfig:
-        """A configuration with what is given here.
-
-        Raises:
-            WhatwhereError: something is unknown or cannot go together.
-        """
+        """A configuration with what is given here."""
         from whatwhere.machine.device import check_precision, choose_device
         from whatwhere.tasks import make_task
 

@@ -55,10 +55,8 @@ def alone(
 
     ``edit`` changes what the heads attended to, where no gradient is asked for.
     """
-    learns = torch.is_grad_enabled()
-    masks = drawn(block, x, dropout, kept)
-    arguments = (*turns, *masks, constants(block, kept), learns, block.product, edit)
-    out = FusedBlock.apply(x, *parameters(block), *arguments)
+    masks, learns = drawn(block, x, dropout, kept), torch.is_grad_enabled()
+    out = FusedBlock.apply(x, *parameters(block), *turns, *masks, constants(block, kept), learns, block.product, edit)
     assert isinstance(out, Tensor)
     return out
 
@@ -121,7 +119,8 @@ class FusedBlock(torch.autograd.Function):
         y, mean, inverse_std = torch.empty(rows, d, dtype=product), torch.empty(rows), torch.empty(rows)
         run.norm_forward(about, *at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
         z = _into_z(y, into, shape)  # [rows, 3 d + d_mlp]
-        u, weights = torch.empty(batch * kept, d + inner, dtype=product), room_for_weights(shape)
+        u = torch.empty(batch * kept, d + inner, dtype=product)
+        weights = torch.empty(batch, heads, kept, -(-seq // LANES) * LANES)  # [batch, head, kept, seq padded]
         places = (z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch)
         run.mix_forward(about, learns, *at(*places))
         if edit is not None:
@@ -195,11 +194,6 @@ def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Te
     grad_y = of_keys @ into[d : 3 * d]
     grad_y[ends] = of_ends @ into
     return grad_w_in, grad_y
-
-
-def room_for_weights(shape: Shape) -> Tensor:
-    """Room for attention weights [batch, head, kept, seq padded]."""
-    return torch.empty(shape.batch, shape.heads, shape.kept, -(-shape.seq // LANES) * LANES)
 
 
 def at(*values: Tensor | Mask | None) -> list[Any]:

@@ -41,11 +41,7 @@ def multiplies(block: Block) -> bool:
 
 
 def through(
-    blocks: Sequence[Block],
-    x: Tensor,
-    turns: Sequence[tuple[Tensor, Tensor]],
-    dropout: Dropout | None,
-    kept: int,
+    blocks: Sequence[Block], x: Tensor, turns: Sequence[tuple[Tensor, Tensor]], dropout: Dropout | None, kept: int
 ) -> Tensor:
     """The residual stream after some blocks in a row, at the last ``kept`` positions (all or one)."""
     x, given = x.contiguous(), list[Given]()
@@ -122,11 +118,7 @@ class FusedLayers(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        given: Sequence[Given],
-        constants: tuple[int, int, float, float, bool],
-        *weights: Tensor,
+        ctx: Any, x: Tensor, given: Sequence[Given], constants: tuple[int, int, float, float, bool], *weights: Tensor
     ) -> Tensor:
         """The residual stream after the last block; each block has six parameters."""
         ctx.forward_pass = _Pass(x, given, constants, weights, rooms=len(given))
