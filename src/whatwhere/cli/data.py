@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import note, out, print_json, remark, table
-from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
+from whatwhere.cli.parameters import AsJson, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -66,13 +66,12 @@ def register(app: typer.Typer) -> None:
         chosen = TaskOptions(**record_of(TaskOptions, given)).task(given["task"])
         _data(chosen, DataOptions(**record_of(DataOptions, given)), given["out"], given["as_json"])
 
-    where = typer.Option(help="Directory for splits, manifest and shortcuts.", parser=place)
     parameters = [
         keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
-        keyword("out", Annotated[Path | None, where], None),
+        option("out", Path | None, None, help="Directory for splits, manifest and shortcuts.", parser=place),
         *options_of(DataOptions),
         *options_of(TaskOptions),
-        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+        keyword("as_json", AsJson, False),
     ]
     with_parameters(
         data, "data", parameters, "Make the balanced data of a task, measure what they leak, or draw some sequences."

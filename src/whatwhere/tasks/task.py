@@ -298,10 +298,10 @@ class Task(ABC):
         return make_split(self, name, size, seed)
 
     def dataset(self, size: int = 480_000, seed: int = 0) -> Dataset:
-        """The balanced data with its splits; see :func:`whatwhere.tasks.dataset.make_dataset`."""
-        from whatwhere.tasks.dataset import make_dataset
+        """The balanced data with its splits; see :func:`whatwhere.tasks.dataset.make_split`."""
+        from whatwhere.tasks.dataset import SPLITS, Dataset
 
-        return make_dataset(self, size, seed)
+        return Dataset(self, seed=seed, **{name: self.split(name, size, seed) for name in SPLITS})
 
 
 def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
