@@ -49,7 +49,7 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "whatwhere.studies.measuring.measure",
         "whatwhere.work.reproduction.Reproduction.run",
         "whatwhere.work.sweep_run.Sweep.run",
-        "whatwhere.tasks.dataset.make_dataset",
+        "whatwhere.tasks.task.Task.dataset",
     ):
         monkeypatch.setattr(work, reached)
     monkeypatch.setattr(import_module("whatwhere.trace.open"), "load_rotary", reached)  # whatwhere.trace is callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import note, out, print_json, remark, table
-from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
+from whatwhere.cli.parameters import AsJson, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -66,13 +66,12 @@ def register(app: typer.Typer) -> None:
         chosen = TaskOptions(**record_of(TaskOptions, given)).task(given["task"])
         _data(chosen, DataOptions(**record_of(DataOptions, given)), given["out"], given["as_json"])
 
-    where = typer.Option(help="Directory for splits, manifest and shortcuts.", parser=place)
     parameters = [
         keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
-        keyword("out", Annotated[Path | None, where], None),
+        option("out", Path | None, None, help="Directory for splits, manifest and shortcuts.", parser=place),
         *options_of(DataOptions),
         *options_of(TaskOptions),
-        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+        keyword("as_json", AsJson, False),
     ]
     with_parameters(
         data, "data", parameters, "Make the balanced data of a task, measure what they leak, or draw some sequences."
@@ -119,9 +118,9 @@ def _show(task: Task, batch: Batch, *, quiet: bool) -> list[dict[str, Any]]:
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
     from whatwhere.store.documents import read_json
-    from whatwhere.store.files import TEMPORARY_SUFFIX
+    from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
+    from whatwhere.store.tables import write_csv
     from whatwhere.tasks.dataset import MANIFEST
-    from whatwhere.tasks.shortcuts import write_shortcuts
 
     dataset = task.dataset(size, seed)
     manifest = dataset.manifest()
@@ -136,7 +135,7 @@ def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[s
     if not quiet:
         _counts(dataset, shared)
     found = _measure(task, dataset.test, quiet=quiet)
-    write_shortcuts(to / "shortcuts.csv", found)
+    write_bytes(to / "shortcuts.csv", write_csv(found))
     if not quiet:
         note(f"Written to {to}: {', '.join(sorted(path.name for path in to.iterdir()))}.")
     return {"directory": str(to), **manifest, "shared": shared, "shortcuts": found.to_dict("records")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import place
+from whatwhere.cli.parameters import AsJson, place
 
 if TYPE_CHECKING:
     from whatwhere.studies.language_models.agreement import Agreement
@@ -42,7 +42,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Where the table and the figure go.", show_default="comparison", parser=place)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Which heads agree in two tables of head scores?"""
     from whatwhere.page.writing import FILE, build

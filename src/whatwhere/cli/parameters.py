@@ -19,11 +19,18 @@ import typer
 from whatwhere.cli.console import note
 from whatwhere.errors import WhatwhereError
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
     """A parameter that is no field of a record; without a default it must be given."""
     given = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=annotation)
+
+
+def option(name: str, kind: Any, default: Any, *flags: str, **about: Any) -> inspect.Parameter:
+    """An option that is no field of a record, with what ``typer.Option`` is told about it."""
+    return keyword(name, Annotated[kind, typer.Option(*flags, **about)], default)
 
 
 def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
@@ -51,29 +58,23 @@ def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Param
     bare = _without_none(kind)
     if get_origin(bare) is tuple:
         shown = ",".join(map(str, default)) if default else "none"
-        return keyword(name, Annotated[str | None, typer.Option(help=help_text, show_default=shown)], None)
+        return option(name, str | None, None, help=help_text, show_default=shown)
     if bare is bool and default is False:
-        return keyword(name, Annotated[bool, typer.Option(f"--{dashed(name)}", help=help_text)], False)
-    option = typer.Option(help=help_text, show_default=default is not None)
-    return keyword(name, Annotated[kind if bare in (int, float, str, bool) else str, option], default)
+        return option(name, bool, False, f"--{dashed(name)}", help=help_text)
+    plain = kind if bare in (int, float, str, bool) else str
+    return option(name, plain, default, help=help_text, show_default=default is not None)
 
 
 def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a user typed, as the fields have it; tuples that were not given are left out.
-
-    Raises:
-        WhatwhereError: a list of values cannot be read.
-    """
+    """What a user typed, as the fields have it; tuples that were not given are left out."""
     hints = get_type_hints(record)
     found: dict[str, Any] = {}
-    for field in fields(record):
-        if field.name not in given:
-            continue
-        bare, value = _without_none(hints[field.name]), given[field.name]
+    for name in (field.name for field in fields(record) if field.name in given):
+        bare, value = _without_none(hints[name]), given[name]
         if get_origin(bare) is not tuple:
-            found[field.name] = value
+            found[name] = value
         elif value is not None:
-            found[field.name] = _words(field.name, value, get_args(bare)[0])
+            found[name] = _words(name, value, get_args(bare)[0])
     return found
 
 
@@ -113,11 +114,7 @@ def dashed(name: str) -> str:
 
 
 def name_of_place(text: str) -> str:
-    """A path with its ``~`` resolved, or an address as it is.
-
-    Raises:
-        WhatwhereError: it is empty or names an unknown user.
-    """
+    """A path with its ``~`` resolved, or an address as it is."""
     if not text or "\0" in text:
         raise WhatwhereError("expected a directory, got an empty name.")
     try:
@@ -127,11 +124,7 @@ def name_of_place(text: str) -> str:
 
 
 def place(text: str) -> Path:
-    """The local path of a place; ``s3://bucket/prefix`` is fetched first.
-
-    Raises:
-        WhatwhereError: it is empty, names an unknown user, or the address cannot be reached.
-    """
+    """The local path of a place; ``s3://bucket/prefix`` is fetched first."""
     from whatwhere.store.addresses import local
 
     return Path(local(name_of_place(text), note))

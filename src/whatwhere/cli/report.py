@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import place
+from whatwhere.cli.parameters import AsJson, place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def report(
     directory: Annotated[
         Path, typer.Argument(help="What `whatwhere reproduce` made, a run, or a watched training.", parser=place)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw all figures, judge the claims and write the page from what is on disk; nothing is measured.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import keyword, options_of, place, record_of, with_parameters
+from whatwhere.cli.parameters import AsJson, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
 
@@ -38,15 +38,13 @@ def register(app: typer.Typer) -> None:
         plan = Plan(**record_of(Plan, given), threads=max(cores() // count, 1))
         _reproduce(plan, given["out"], given["only"] or [], count, given["as_json"])
 
-    out = typer.Option(help="Where everything goes; what is there already is kept.", parser=place)
-    only = typer.Option(help="A job, or a group such as train; may be given several times.")
-    workers = typer.Option(help="Jobs at a time, in processes of their own.", show_default="one per core")
+    at_a_time = "Jobs at a time, in processes of their own."
     parameters = [
-        keyword("out", Annotated[Path, out]),
+        option("out", Path, ..., help="Where everything goes; what is there already is kept.", parser=place),
         *options_of(Plan, leave_out=("threads",)),
-        keyword("only", Annotated[list[str] | None, only], None),
-        keyword("workers", Annotated[int | None, workers], None),
-        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+        option("only", list[str] | None, None, help="A job, or a group such as train; may be given several times."),
+        option("workers", int | None, None, help=at_a_time, show_default="one per core"),
+        keyword("as_json", AsJson, False),
     ]
     with_parameters(reproduce, "reproduce", parameters, _HELP)
     app.command(
@@ -63,6 +61,7 @@ claim that held in the recorded baseline does not hold."""
 
 
 def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json: bool) -> None:
+    from whatwhere.training.interrupt import Interrupted
     from whatwhere.work.plan import choose
     from whatwhere.work.reproduction import Reproduction
 
@@ -74,7 +73,7 @@ def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json
     with View(chosen) as view:
         try:
             done = work.run(chosen, workers, view.observe, view.progress)
-        except (KeyboardInterrupt, work.Interrupted):
+        except (KeyboardInterrupt, Interrupted):
             view.stop()
             console.note("Stopped. What was done is kept; the same command goes on.")
             raise typer.Exit(console.INTERRUPTED) from None

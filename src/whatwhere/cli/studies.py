@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli import console
-from whatwhere.cli.parameters import argument_of, keyword, options_of, place, record_of, with_parameters
+from whatwhere.cli.parameters import argument_of, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.study import Cost, Study, resolve
 
@@ -52,36 +52,37 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
     if subject.argument is None:
         return []
     argument = typer.Argument(help=subject.help, metavar=subject.argument.upper())
-    step = typer.Option(help="Which checkpoint of a run.", show_default="the last")
-    second = [argument_of(study.settings_type(), study.second)] if study.second else []
-    return [
-        keyword("source", Annotated[str, argument], ... if study.source is None else study.source),
-        *second,
-        *([keyword("step", Annotated[int | None, step], None)] if subject.steps else []),
-    ]
+    found = [keyword("source", Annotated[str, argument], ... if study.source is None else study.source)]
+    if study.second:
+        found.append(argument_of(study.settings_type(), study.second))
+    if subject.steps:
+        found.append(option("step", int | None, None, help="Which checkpoint of a run.", show_default="the last"))
+    return found
 
 
 def _common_parameters(study: Study) -> list[inspect.Parameter]:
     several = any(figure.shows == "models" for figure in study.figures)
-    compare = typer.Option(help="Another model for the same figure; may be given several times.")
     apart = "; with --compare, a folder for each model there" if several else ""
-    out = typer.Option(help=f"Where results go{apart}.", show_default=study.subject.home, parser=place)
-    force = typer.Option("--force", help="Measure anew; this replaces results that are there.")
-    common = [
-        keyword("out", Annotated[Path | None, out], None),
-        keyword("force", Annotated[bool, force], False),
-        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")], False),
-        *spending_parameters(study),
+    many = "Another model for the same figure; may be given several times."
+    found = [option("compare", list[str] | None, None, help=many)] if several else []
+    found += [
+        option(
+            "out", Path | None, None, help=f"Where results go{apart}.", show_default=study.subject.home, parser=place
+        ),
+        option("force", bool, False, "--force", help="Measure anew; this replaces results that are there."),
+        option("as_json", bool, False, "--json", help="Print the tables as JSON."),
     ]
-    return [*([keyword("compare", Annotated[list[str] | None, compare], None)] if several else []), *common]
+    if study.cost is not None:
+        ask = "Do not ask for confirmation before calls that may cost money."
+        found += [
+            option("dry_run", bool, False, "--dry-run", help="Only tell what it will take."),
+            option("yes", bool, False, "--yes", "-y", help=ask),
+        ]
+    return found
 
 
 def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tuple[Opened, Path | None]]:
-    """What the study is asked of, one after another, each with the place of its results; None keeps none.
-
-    Raises:
-        WhatwhereError: there is no such thing, or two would go to one place.
-    """
+    """What the study is asked of, one after another, each with the place of its results; None keeps none."""
     from whatwhere.store.addresses import local
 
     out, compare = given["out"], given.get("compare") or []
@@ -170,21 +171,8 @@ def _content(results: Results) -> dict[str, Any]:
     return {"directory": directory, "settings": plain(results.settings), "tables": tables}
 
 
-def spending_parameters(study: Study) -> list[inspect.Parameter]:
-    """The options of a study that has a cost."""
-    if study.cost is None:
-        return []
-    dry_run = typer.Option("--dry-run", help="Only tell what it will take.")
-    yes = typer.Option("--yes", "-y", help="Do not ask for confirmation before calls that may cost money.")
-    return [keyword("dry_run", Annotated[bool, dry_run], False), keyword("yes", Annotated[bool, yes], False)]
-
-
 def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
-    """Tells what a study will take, and asks if it may cost money.
-
-    Raises:
-        WhatwhereError: it may cost money, and there is no terminal to ask on.
-    """
+    """Tells what a study will take, and asks if it may cost money."""
     from whatwhere.studies.results import Results
 
     if study.cost is None:

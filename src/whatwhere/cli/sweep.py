@@ -12,7 +12,7 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
-from whatwhere.cli.parameters import name_of_place
+from whatwhere.cli.parameters import AsJson, name_of_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the items and what they will cost, no more.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train and measure a grid of runs, or measure many models, into [bold]OUT/sweep.csv[/bold] and a page.
 
@@ -113,7 +113,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
 
 
 def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
-    from whatwhere.work.timing import bytes_of, duration, seconds_of, size
+    from whatwhere.work.timing import bytes_of, duration, seconds_of, size, training_seconds
 
     costs = []
     with console.Bar() as bar:
@@ -122,8 +122,8 @@ def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
             config = item.training
             costs.append((math.nan, 0) if config is None else (seconds_of(config), bytes_of(config)))
             bar.update(shown, advance=1)
-    known = [seconds for seconds, _ in costs if not math.isnan(seconds)]
-    seconds, stored = max(sum(known) / count, max(known, default=0.0)), sum(taken for _, taken in costs)
+    configs = [config for item in items if (config := item.training) is not None]
+    seconds, stored = training_seconds(configs, count), sum(taken for _, taken in costs)
     if as_json:
         listed = [
             {"item": item.name, **item.settings, "seconds": cost, "bytes": taken}

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
-from whatwhere.cli.parameters import (
-    dashed,
-    given_names,
-    keyword,
-    name_of_place,
-    options_of,
-    record_of,
-    with_parameters,
-)
+from whatwhere.cli.parameters import given_names, keyword, name_of_place, option, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 
 if TYPE_CHECKING:
@@ -37,18 +29,14 @@ def register(app: typer.Typer) -> None:
         options, named = Options(**record_of(Options, given)), given_names(Options, given["context"])
         _train_command(options, given["out"], given["track"], named if given["resume"] else None, given["as_json"])
 
-    where = typer.Option(
-        "--out", help="The run directory to make, or to continue; s3://bucket/prefix works, too.", parser=name_of_place
-    )
-    track = typer.Option(help="tensorboard, or a module like wandb.")
-    resume = typer.Option("--resume", help="Go on with the run in --out.")
+    where = "The run directory to make, or to continue; s3://bucket/prefix works, too."
     parameters = [
         keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
-        keyword("out", Annotated[str, where]),
+        option("out", str, ..., "--out", help=where, parser=name_of_place),
         *options_of(Options, leave_out=("task",)),
-        keyword("track", Annotated[str | None, track], None),
-        keyword("resume", Annotated[bool, resume], False),
-        keyword("as_json", Annotated[bool, typer.Option("--json", help="Print the result as JSON.")], False),
+        option("track", str | None, None, help="tensorboard, or a module like wandb."),
+        option("resume", bool, False, "--resume", help="Go on with the run in --out."),
+        option("as_json", bool, False, "--json", help="Print the result as JSON."),
         keyword("context", typer.Context),
     ]
     with_parameters(train, "train", parameters, _HELP)
@@ -102,8 +90,8 @@ def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir
             changed["device"] = config.device
         if changed != config.to_dict():
             raise WhatwhereError(
-                f"{out_dir}: expected --{dashed(name)} as the run was begun, got {value}. Leave it out with --resume, "
-                "or train another run in another --out."
+                f"{out_dir}: expected --{name.replace('_', '-')} as the run was begun, got {value}. Leave it out with "
+                "--resume, or train another run in another --out."
             )
 
 

@@ -16,30 +16,18 @@ _CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 def choose_device(wanted: str) -> Device:
-    """A device by name; ``auto`` takes the fastest there is.
-
-    Raises:
-        WhatwhereError: there is no such device, here or at all.
-    """
-    there: dict[Device, bool] = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    if wanted == "auto":
-        return next(device for device, present in there.items() if present)
-    if not there.get(cast(Device, wanted)):
-        present = ", ".join(device for device, is_there in there.items() if is_there)
-        raise WhatwhereError(f"expected a device of this machine ({present}), got {wanted!r}; auto chooses one.")
-    return cast(Device, wanted)
+    """A device by name; ``auto`` takes the fastest there is."""
+    known = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    here = [device for device, present in known.items() if present]
+    if wanted not in ("auto", *here):
+        raise WhatwhereError(
+            f"expected a device of this machine ({', '.join(here)}), got {wanted!r}; auto chooses one."
+        )
+    return cast(Device, here[0] if wanted == "auto" else wanted)
 
 
 def check_precision(wanted: str) -> Precision:
-    """A precision by name.
-
-    Raises:
-        WhatwhereError: there is no such precision.
-    """
+    """A precision by name."""
     if wanted not in get_args(Precision):
         raise WhatwhereError(f"expected a precision ({', '.join(get_args(Precision))}), got {wanted!r}.")
     return cast(Precision, wanted)
@@ -52,10 +40,8 @@ def fast_precision(device: Device) -> Precision:
     """
     if device == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    if device == "cpu":
-        flags = _CPU_FLAGS.read_text() if _CPU_FLAGS.is_file() else ""
-        return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
-    return "float32"
+    flags = _CPU_FLAGS.read_text() if device == "cpu" and _CPU_FLAGS.is_file() else ""
+    return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
 
 
 def cores() -> int:

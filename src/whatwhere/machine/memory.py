@@ -22,15 +22,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def require(wanted: int, what: str) -> None:
-    """Refuses what cannot fit.
-
-    Args:
-        wanted: bytes, estimated.
-        what: what needs them, as the beginning of a sentence.
-
-    Raises:
-        WhatwhereError: less is free.
-    """
+    """Refuses what cannot fit: an estimate in bytes, and what needs them, as the beginning of a sentence."""
     free = free_bytes()
     if free is not None and wanted > free:
         raise WhatwhereError(
@@ -41,10 +33,8 @@ def require(wanted: int, what: str) -> None:
 
 def free_bytes() -> int | None:
     """Memory that this process may still take: of the machine, its container and its own limit; None if unknown."""
-    found = [
-        free for free in (_field("/proc/meminfo", "MemAvailable:"), _of_container(), _of_process()) if free is not None
-    ]
-    return min(found) if found else None
+    found = _field("/proc/meminfo", "MemAvailable:"), _of_container(), _of_process()
+    return min((free for free in found if free is not None), default=None)
 
 
 def _of_container() -> int | None:
@@ -104,15 +94,8 @@ def in_smaller_blocks(
 ) -> Result:
     """Does a block of work. If memory runs out, does its two halves one after the other, and so on down to one input.
 
-    Other threads that also ran out wait: what is left of the memory goes to one of them at a time.
-
-    Args:
-        work: what to do with some inputs.
-        block: the inputs, first axis.
-        join: puts the results of consecutive blocks together.
-
-    Raises:
-        WhatwhereError: a single input does not fit.
+    Inputs are the first axis of the block. Other threads that also ran out wait: what is left of the memory goes to one
+    of them at a time.
     """
     try:
         return work(block)

@@ -28,12 +28,7 @@ def save_model(path: Path, model: GPTJ, notes: Mapping[str, Any] | None = None) 
 def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
     """Reads a model that :func:`save_model` wrote; its weights are frozen, ``model.requires_grad_()`` thaws them.
 
-    Args:
-        path: the file.
-        notes: what its notes must not contradict (the run and the step it should be of).
-
-    Raises:
-        WhatwhereError: the file is missing, damaged, or holds something else.
+    Its notes must not contradict ``notes``, the run and the step it should be of.
     """
     arrays, metadata = load_tensors(path, "a model")
     try:
@@ -82,11 +77,7 @@ def weights_of(model: GPTJ) -> dict[str, np.ndarray]:
 
 
 def set_weights(model: GPTJ, arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Gives a model the weights of a file.
-
-    Raises:
-        WhatwhereError: names, shapes or kinds of numbers are not those of the model.
-    """
+    """Gives a model the weights of a file."""
     expected = {name: (tuple(value.shape), "float32") for name, value in model.state_dict().items()}
     found = {name: (array.shape, str(array.dtype)) for name, array in arrays.items()}
     if expected != found:

@@ -29,14 +29,7 @@ _WORDS = 1 << 32
 
 
 class Dropout:
-    """Draws the masks of one step, one after the other.
-
-    Args:
-        seed: of the run.
-        step: whose masks they are.
-        first_row: place of the first given sequence in the batch.
-        device: where the masks are wanted.
-    """
+    """Draws the masks of one step, one after the other, for the sequences of a batch from ``first_row`` on."""
 
     def __init__(self, seed: int, step: int = 0, first_row: int = 0, device: str = "cpu") -> None:
         self._of_step = _scramble(_scramble(_scramble(seed) + seed // _WORDS) + step)
@@ -44,12 +37,7 @@ class Dropout:
         self._drawn = 0
 
     def draw(self, rate: float, shape: Sequence[int]) -> Mask | None:
-        """The next mask, as compiled code takes it: it makes the entries where it needs them.
-
-        Args:
-            rate: the probability, below 1.
-            shape: sequences first.
-        """
+        """The next mask, sequences first, as compiled code takes it: it makes the entries where it needs them."""
         keys = (_scramble(self._of_step + self._drawn), _scramble(self._of_step + self._drawn + 1))
         self._drawn += 2
         threshold = round(rate * _WORDS)
@@ -57,12 +45,7 @@ class Dropout:
         return Mask(first, *keys, threshold, _WORDS / (_WORDS - threshold)) if threshold else None
 
     def mask(self, rate: float, shape: Sequence[int]) -> Tensor | None:
-        """The next mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped.
-
-        Args:
-            rate: the probability, below 1.
-            shape: sequences first.
-        """
+        """The next mask: 0 with the given rate, else the factor that keeps the mean; None when nothing is dropped."""
         drawn, count = self.draw(rate, shape), math.prod(shape)
         if drawn is None:
             return None

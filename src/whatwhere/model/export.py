@@ -86,11 +86,7 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
 
 
 def from_hf(theirs: GPTJForCausalLM) -> GPTJ:
-    """One of ours with the weights of a GPTJForCausalLM.
-
-    Raises:
-        WhatwhereError: it is another class, or its configuration has what our model does not.
-    """
+    """One of ours with the weights of a GPTJForCausalLM."""
     if type(theirs).__name__ != "GPTJForCausalLM":
         raise WhatwhereError(f"expected a GPTJForCausalLM, got a {type(theirs).__name__}.")
     source = theirs.config

@@ -126,8 +126,9 @@ class Block(nn.Module):
             )
         else:  # torch's own dropout would take its masks from elsewhere
             scores = queries @ keys.mT * self.scale  # [batch, head, kept, seq]
-            weights = (scores if last_only else scores + causal_mask(seq, x)).softmax(-1)
-            attended = weights * attention_mask @ values
+            if not last_only:  # nobody looks ahead
+                scores = scores + torch.full((seq, seq), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
+            attended = scores.softmax(-1) * attention_mask @ values
         attended = attended.transpose(1, 2)  # [batch, kept, head, d_head]
         return self.write(at_queries, attended if edit is None else edit(attended), output_mask, y_at_queries)
 
@@ -140,11 +141,7 @@ class Block(nn.Module):
     ) -> Float[Tensor, "batch kept d_model"]:
         """The residual stream after this layer, at some positions, if its heads attended to this there.
 
-        Args:
-            x: the residual stream before it.
-            attended: what the heads attended to.
-            output_mask: of dropout; None drops nothing.
-            normed: x behind the norm, where it is known.
+        ``x`` is the stream before it, and ``normed`` the same behind the norm, where it is known.
         """
         w_mlp, (w_attended, w_hidden) = self.w_in[-self.sizes[-1] :], self.w_out.split((x.shape[-1], self.sizes[-1]), 1)
         y = self.norm(x) if normed is None else normed
@@ -159,11 +156,6 @@ def turn(x: Float[Tensor, "*any seq d_head"], by: Float[Tensor, "2 seq plane"]) 
     planes = cos.shape[-1]
     first, second, rest = x[..., :planes], x[..., planes : 2 * planes], x[..., 2 * planes :]
     return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], -1)
-
-
-def causal_mask(seq: int, like: Tensor) -> Float[Tensor, "seq seq"]:
-    """Minus infinity above the diagonal: nobody looks ahead."""
-    return torch.full((seq, seq), -torch.inf, dtype=like.dtype, device=like.device).triu(1)
 
 
 class GPTJ(nn.Module):

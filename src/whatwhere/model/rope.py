@@ -47,9 +47,7 @@ def rope_frequencies(width: int, base: float | None) -> Float[Tensor, "plane"]:
 def interleaved_to_half(width: int, rotary: int) -> Tensor:
     """Index ``i`` such that ``x[..., i]`` holds in half-split layout what ``x`` holds interleaved.
 
-    Args:
-        width: coordinates of a head.
-        rotary: how many of them, from the first, are rotated.
+    Of the ``width`` coordinates of a head, the first ``rotary`` are rotated.
     """
     order = torch.arange(width)
     order[:rotary] = torch.arange(rotary).unflatten(0, (rotary // 2, 2)).t().flatten()
@@ -87,11 +85,9 @@ class Rotation:
         return torch.cat([first, second])
 
     def turn(self, x: Float[Tensor, "*any d_head"], by: Float[Tensor, "..."] | Tensor) -> Float[Tensor, "*out d_head"]:
-        """Rotates each vector of ``x`` by ``by`` positions (``R^by x``); the two broadcast.
+        """Rotates each vector of ``x [..., d_head]`` by ``by [...]`` positions (``R^by x``); the two broadcast.
 
-        Args:
-            x: vectors, ``[..., d_head]``.
-            by: positions, ``[...]``, whole or not, of either sign.
+        Positions may be whole or not, of either sign.
         """
         # In float64, because a large position times a frequency needs the digits; the CPU has them on any machine.
         angle = by.to("cpu", torch.float64)[..., None] * self.frequencies.cpu()  # [..., plane]

@@ -96,9 +96,5 @@ class ModelConfig:
 
     @classmethod
     def from_dict(cls, content: object) -> ModelConfig:
-        """The inverse of :meth:`to_dict`.
-
-        Raises:
-            WhatwhereError: a field is unknown or missing, or a value is impossible.
-        """
+        """The inverse of :meth:`to_dict`; refuses fields that are unknown or missing, and impossible values."""
         return parse(cls, content, "the model's configuration")

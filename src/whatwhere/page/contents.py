@@ -95,10 +95,7 @@ def _content(results: Results) -> dict[str, Any]:
 
 def by_column(frame: pd.DataFrame) -> dict[str, list[Any]]:
     """A table as lists; undefined cells are None."""
-    return {
-        str(name): [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
-        for name, column in frame.items()
-    }
+    return frame.astype(object).where(frame.notna(), None).to_dict("list")  # pyright: ignore[reportReturnType]
 
 
 def _model(place: Place, results: Sequence[Results], seeds: Sequence[Place]) -> dict[str, Any]:

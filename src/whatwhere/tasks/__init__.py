@@ -36,11 +36,7 @@ def make_task(name: str, **parameters: Any) -> AnyTask:
 
 
 def task_from_dict(description: object) -> AnyTask:
-    """The task that :meth:`Task.to_dict` described.
-
-    Raises:
-        WhatwhereError: it is no description, or see :func:`make_task`.
-    """
+    """The task that :meth:`Task.to_dict` described."""
     if not isinstance(description, Mapping):
         raise WhatwhereError(f"expected a task as its name and parameters, got {description!r:.80}.")
     parameters = {str(name): value for name, value in description.items()}

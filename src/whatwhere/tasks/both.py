@@ -20,7 +20,7 @@ from jaxtyping import Bool, Int, Int32
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import below, random_subset
-from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.batch import Batch, paths_through
 from whatwhere.tasks.both_vocabulary import BothVocabulary
 from whatwhere.tasks.generators.decoy import DECOYS, Decoy
 from whatwhere.tasks.letter import LetterTask
@@ -168,12 +168,10 @@ class BothTask(Task):
         rows, last = np.arange(n), batch.hops - 1
         window = batch.tokens[:, extra_target:]
         rivals = self._rivals(rng, window, batch.paths[rows, batch.hops] - extra_target) + extra_target
-        paths = batch.paths.copy()
-        if where == EVERY:
-            self._part(rng, batch, paths)
+        paths, tokens = batch.paths.copy(), batch.tokens.copy()
         paths[rows, batch.hops] = rivals
-        tokens = batch.tokens.copy()
         if where == EVERY:
+            paths = self._parted(rng, batch, rivals)
             self._mislead(rng, batch, tokens, extra_target)
         for hop in range(self.max_hops):
             (some,) = np.nonzero((last == hop) if where == LAST else (last >= hop))
@@ -193,19 +191,15 @@ class BothTask(Task):
         allowed = (alone & (np.arange(self.target) != places[:, None])).T  # [target, n]
         return random_subset(rng, allowed, np.ones(len(window), np.int64)).argmax(0)
 
-    def _part(self, rng: np.random.Generator, batch: Batch, paths: Int32[np.ndarray, "n visited"]) -> None:
-        """Leads the distances through pre-target tokens that the letters do not visit."""
+    def _parted(self, rng: np.random.Generator, batch: Batch, rivals: Each) -> Int32[np.ndarray, "n visited"]:
+        """Paths to the rivals through pre-target tokens that the letters do not visit."""
         start = batch.tokens.shape[1] - 1 - self.context
         free = np.ones((self.context, len(batch)), bool)
         for hop in range(1, self.max_hops):
             (some,) = np.nonzero(batch.hops > hop)
             free[batch.paths[some, hop] - start, some] = False
         chosen = random_subset(rng, free, batch.hops.astype(np.int64) - 1)
-        step = batch.hops.copy()
-        for place, here in enumerate(chosen):  # from left to right is from the end of the path to its start
-            (some,) = np.nonzero(here)
-            step[some] -= 1
-            paths[some, step[some]] = start + place
+        return paths_through(chosen, rivals, start, self.max_hops)
 
     def _mislead(self, rng: np.random.Generator, batch: Batch, tokens: Sequences, extra_target: int) -> None:
         """Gives each token that only the letters visit a distance to any other earlier token of its window."""

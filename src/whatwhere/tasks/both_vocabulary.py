@@ -16,22 +16,22 @@ from jaxtyping import Bool, Int
 from whatwhere.tasks.vocabulary import (
     Each,
     Ids,
+    LetteredVocabulary,
     LetterVocabulary,
     Marks,
     NumberVocabulary,
     Sequences,
-    Vocabulary,
 )
 
 
 @dataclass(frozen=True)
-class BothVocabulary(Vocabulary):
-    """Pairs first, ``left * integers + integer``; then triples, by left letter, right letter and distance."""
+class BothVocabulary(LetteredVocabulary):
+    """Pairs first, ``left * integers + integer``; then triples, by left letter, right letter and distance.
 
-    function = "retrieval"
-    """By its letters: a pointer that is copied elsewhere keeps their meaning, and loses that of its distance."""
+    Pointers are followed by their letters: one that is copied elsewhere keeps their meaning, not that of its distance.
+    """
+
     pointer = "two letters and a distance"
-    label = "left letter"
 
     letters: int
     integers: int
@@ -69,8 +69,7 @@ class BothVocabulary(Vocabulary):
     def points(self, ids: Ids) -> Bool[np.ndarray, "..."]:  # noqa: D102
         return ids >= self.pairs
 
-    def left(self, ids: Ids) -> Ids:
-        """The left letter, from 0."""
+    def left(self, ids: Ids) -> Ids:  # noqa: D102
         row = (ids - self.pairs) // (self.distances * self.letters)
         return np.where(self.points(ids), row, ids // self.integers)
 
@@ -107,33 +106,15 @@ class BothVocabulary(Vocabulary):
             known.points(tokens), self.triple(left, right, back), left * self.integers + right - self.letters
         )
 
-    def matches(self, tokens: Sequences) -> tuple[Sequences, Sequences]:
-        """By letters; see :meth:`LetterVocabulary.matches`."""
+    def matches(self, tokens: Sequences) -> tuple[Sequences, Sequences]:  # noqa: D102
         return self.as_letters.matches(self.letter_tokens(tokens))
-
-    def goals(self, tokens: Sequences) -> Sequences:  # noqa: D102
-        return self.as_letters.goals(self.letter_tokens(tokens))
-
-    def requests(self, tokens: Ids) -> Ids:  # noqa: D102
-        return self.right(tokens)
 
     @property
     def request_names(self) -> list[str]:  # noqa: D102
         return list(ascii_letters[: self.letters])
 
-    def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:  # noqa: ARG002, D102
-        return self.left(tokens[np.arange(len(tokens)), goals])
-
-    def labels(self, tokens: Ids) -> Ids:  # noqa: D102
-        return self.left(tokens)
-
-    @property
-    def label_names(self) -> list[str]:  # noqa: D102
-        return self.request_names
-
     def same_meaning(self, tokens: Sequences, positions: Each) -> Marks:  # noqa: D102
-        pairs = self.letter_tokens(tokens)
-        return self.as_letters.same_meaning(pairs, positions)
+        return self.as_letters.same_meaning(self.letter_tokens(tokens), positions)
 
     def alternatives(self, tokens: Each) -> Int[np.ndarray, "option n"]:  # noqa: D102
         each = self.letters * self.distances  # triples of a left letter

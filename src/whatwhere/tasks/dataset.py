@@ -71,11 +71,6 @@ class Dataset:
         write_json(Path(directory) / "manifest.json", self.manifest())
 
 
-def make_dataset(task: Task, size: int, seed: int) -> Dataset:
-    """All three splits; see :func:`make_split`."""
-    return Dataset(task, seed=seed, **{name: make_split(task, name, size, seed) for name in SPLITS})
-
-
 def make_split(task: Task, name: str, size: int, seed: int) -> Batch:
     """One split of a data set of ``size`` sequences, drawn apart from the others, as the authors do.
 

@@ -23,7 +23,7 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.generators import GENERATORS, SIMPLE, Sizes
 from whatwhere.tasks.spelled import SpelledLetters
 from whatwhere.tasks.task import Built, Task
-from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences, Vocabulary
+from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,17 +64,14 @@ class LetterTask(Task):
             )
 
     @cached_property
+    def vocabulary(self) -> LetterVocabulary | SpelledLetters:  # noqa: D102
+        sizes = self.letters, self.integers
+        return LetterVocabulary(*sizes) if self.parts == 1 else SpelledLetters(*sizes, self.parts)
+
+    @property
     def whole(self) -> LetterVocabulary:
         """The vocabulary in which every pair is one token."""
-        return LetterVocabulary(self.letters, self.integers) if self.parts == 1 else self._spelled.whole
-
-    @cached_property
-    def _spelled(self) -> SpelledLetters:
-        return SpelledLetters(self.letters, self.integers, self.parts)
-
-    @cached_property
-    def vocabulary(self) -> Vocabulary:  # noqa: D102
-        return self.whole if self.parts == 1 else self._spelled
+        return self.vocabulary if isinstance(self.vocabulary, LetterVocabulary) else self.vocabulary.whole
 
     @property
     def sizes(self) -> Sizes:

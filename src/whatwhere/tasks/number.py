@@ -22,7 +22,7 @@ from whatwhere.tasks.balance import below, random_subset
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.spelled import SpelledNumbers
 from whatwhere.tasks.task import LARGEST, Built, Task
-from whatwhere.tasks.vocabulary import Each, NumberVocabulary, Sequences, Vocabulary, smallest_base
+from whatwhere.tasks.vocabulary import Each, NumberVocabulary, Sequences, smallest_base
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,14 @@ class NumberTask(Task):
             )
 
     @cached_property
+    def vocabulary(self) -> NumberVocabulary | SpelledNumbers:  # noqa: D102
+        sizes = self.symbols, self.integers
+        return NumberVocabulary(*sizes) if self.parts == 1 else SpelledNumbers(*sizes, self.parts)
+
+    @property
     def whole(self) -> NumberVocabulary:
         """The vocabulary in which every number is one token."""
-        return NumberVocabulary(self.symbols, self.integers) if self.parts == 1 else self._spelled.whole
-
-    @cached_property
-    def _spelled(self) -> SpelledNumbers:
-        return SpelledNumbers(self.symbols, self.integers, self.parts)
-
-    @cached_property
-    def vocabulary(self) -> Vocabulary:  # noqa: D102
-        return self.whole if self.parts == 1 else self._spelled
+        return self.vocabulary if isinstance(self.vocabulary, NumberVocabulary) else self.vocabulary.whole
 
     @property
     def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102

@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from whatwhere.store.files import write_bytes
-from whatwhere.store.tables import write_csv
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
 from whatwhere.tasks.vocabulary import Marks, Sequences
@@ -167,8 +164,3 @@ def shortcuts(task: Task, batch: Batch) -> pd.DataFrame:
             accuracy = float(share[some].mean()) if some.any() else float("nan")
             rows.append((name.format(label=task.vocabulary.label), name in HOPPING, hop, accuracy, int(some.sum())))
     return pd.DataFrame(rows, columns=["rule", "hopping", "hops", "accuracy", "count"])
-
-
-def write_shortcuts(path: Path, found: pd.DataFrame) -> None:
-    """Writes the report as a tidy table."""
-    write_bytes(path, write_csv(found))

@@ -57,13 +57,13 @@ class SpelledVocabulary(Vocabulary):
     def answers(self) -> int:
         """How many tokens may be answers, and so the id of the first digit."""
 
-    @abstractmethod
     def answer(self, tokens: Ids) -> Ids:
         """The ids in :attr:`whole` of tokens that may be answers."""
+        return tokens
 
-    @abstractmethod
     def token(self, answers: Ids) -> Ids:
         """The inverse of :meth:`answer`."""
+        return answers
 
     @abstractmethod
     def written(self, numbers: Ids) -> Ids:
@@ -170,25 +170,12 @@ class SpelledNumbers(SpelledVocabulary):
     def names(self) -> tuple[str, ...]:  # noqa: D102
         return (*NumberVocabulary(self.symbols, 0).names, *map(str, range(self.digits)))
 
-    def answer(self, tokens: Ids) -> Ids:  # noqa: D102
-        return tokens
-
-    def token(self, answers: Ids) -> Ids:  # noqa: D102
-        return answers
-
     def written(self, numbers: Ids) -> Ids:
         """Zero positions back is nowhere."""
         return np.where(numbers > 0, self.whole.integer(numbers), -1)
 
     def number(self, pointers: Ids) -> Ids:  # noqa: D102
         return self.whole.value(pointers)
-
-    def labels(self, tokens: Ids) -> Ids:  # noqa: D102
-        return tokens
-
-    @property
-    def label_names(self) -> list[str]:  # noqa: D102
-        return list(self.names)
 
 
 @dataclass(frozen=True)

@@ -298,18 +298,14 @@ class Task(ABC):
         return make_split(self, name, size, seed)
 
     def dataset(self, size: int = 480_000, seed: int = 0) -> Dataset:
-        """The balanced data with its splits; see :func:`whatwhere.tasks.dataset.make_dataset`."""
-        from whatwhere.tasks.dataset import make_dataset
+        """The balanced data with its splits; see :func:`whatwhere.tasks.dataset.make_split`."""
+        from whatwhere.tasks.dataset import SPLITS, Dataset
 
-        return make_dataset(self, size, seed)
+        return Dataset(self, seed=seed, **{name: self.split(name, size, seed) for name in SPLITS})
 
 
 def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
-    """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers.
-
-    Raises:
-        WhatwhereError: the seed is negative or does not fit into 64 bits.
-    """
+    """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers."""
     if not 0 <= seed <= LARGEST_SEED:
         raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed:,}.")
     return np.random.default_rng([seed, *purpose.encode()]).spawn(2)

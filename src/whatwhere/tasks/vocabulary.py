@@ -96,14 +96,14 @@ class Vocabulary(ABC):
     def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:
         """What a pointer at ``starts`` would have to ask for to lead to ``goals``, as in :meth:`requests`."""
 
-    @abstractmethod
     def labels(self, tokens: Ids) -> Ids:
-        """What tells one key from another, as an index into :attr:`label_names`: its left letter, or its token."""
+        """What tells one key from another, as an index into :attr:`label_names`: its token, or its left letter."""
+        return tokens
 
     @property
-    @abstractmethod
     def label_names(self) -> list[str]:
         """What :meth:`labels` counts."""
+        return list(self.names)
 
     @abstractmethod
     def same_meaning(self, tokens: Sequences, positions: Each) -> Marks:
@@ -135,11 +135,7 @@ class Vocabulary(ABC):
         return {name: i for i, name in enumerate(self.names)}
 
     def encode(self, text: Any) -> Int[np.ndarray, "seq"]:
-        """Token ids of a text in which spaces stand between tokens, or of a list of token names.
-
-        Raises:
-            WhatwhereError: it is neither, or a word is not a token of this vocabulary.
-        """
+        """Token ids of a text in which spaces stand between tokens, or of a list of token names."""
         words = text.split() if isinstance(text, str) else list(text) if isinstance(text, list | tuple) else None
         if words is None:
             raise WhatwhereError(f"expected a text or a list of token names, got {type(text).__name__}.")
@@ -156,9 +152,6 @@ class Vocabulary(ABC):
 
         Args:
             ids: whole numbers, as a Python number, nested lists, a NumPy array or a tensor of at most two axes.
-
-        Raises:
-            WhatwhereError: it is none of these, or an id is outside the vocabulary.
         """
         try:
             array = np.asarray(ids.detach().cpu() if hasattr(ids, "detach") else ids)
@@ -226,13 +219,6 @@ class NumberVocabulary(Vocabulary):
     def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:  # noqa: ARG002, D102
         return starts - goals - 1
 
-    def labels(self, tokens: Ids) -> Ids:  # noqa: D102
-        return tokens
-
-    @property
-    def label_names(self) -> list[str]:  # noqa: D102
-        return list(self.names)
-
     def same_meaning(self, tokens: Sequences, positions: Each) -> Marks:  # noqa: D102
         token = np.take_along_axis(tokens, positions[:, None], 1)
         itself = np.arange(tokens.shape[1]) == positions[:, None]
@@ -246,17 +232,54 @@ class NumberVocabulary(Vocabulary):
         return f"{name} back"
 
 
+class LetteredVocabulary(Vocabulary):
+    """Tokens have a left letter, by which they are found; the right letter of a pointer asks for one."""
+
+    function = "retrieval"
+    label = "left letter"
+
+    @abstractmethod
+    def left(self, ids: Ids) -> Ids:
+        """The left letter, from 0."""
+
+    @abstractmethod
+    def right(self, ids: Ids) -> Ids:
+        """The right letter of a pointer, from 0; no letter for others."""
+
+    @abstractmethod
+    def matches(self, tokens: Sequences) -> tuple[Sequences, Sequences]:
+        """The leftmost position with each token's right letter as left letter, and that of a different such token.
+
+        Both are the sequence length if there is none.
+        """
+
+    def goals(self, tokens: Sequences) -> Sequences:  # noqa: D102
+        there, _ = self.matches(tokens)
+        return np.where(there < np.arange(tokens.shape[1]), there, -1)
+
+    def requests(self, tokens: Ids) -> Ids:  # noqa: D102
+        return np.where(self.points(tokens), self.right(tokens), -1)
+
+    def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:  # noqa: ARG002, D102
+        return self.left(tokens[np.arange(len(tokens)), goals])
+
+    def labels(self, tokens: Ids) -> Ids:  # noqa: D102
+        return self.left(tokens)
+
+    @property
+    def label_names(self) -> list[str]:  # noqa: D102
+        return self.request_names
+
+
 @dataclass(frozen=True)
-class LetterVocabulary(Vocabulary):
+class LetterVocabulary(LetteredVocabulary):
     """Pairs: a left letter, and a right letter or integer; the id is ``left * (letters + integers) + right``.
 
     Right components below ``letters`` are letters, the others integers, so that the one-hot coordinates of the
     theorem's proof (Appendix, T_Retrieval) are exactly the ids.
     """
 
-    function = "retrieval"
     pointer = "a pair of letters"
-    label = "left letter"
 
     letters: int
     integers: int
@@ -276,8 +299,7 @@ class LetterVocabulary(Vocabulary):
         """How many right components there are."""
         return self.letters + self.integers
 
-    def left(self, ids: Ids) -> Ids:
-        """The left letter, from 0."""
+    def left(self, ids: Ids) -> Ids:  # noqa: D102
         return ids // self.width
 
     def right(self, ids: Ids) -> Ids:
@@ -292,10 +314,7 @@ class LetterVocabulary(Vocabulary):
         return left * self.width + right
 
     def matches(self, tokens: Sequences) -> tuple[Sequences, Sequences]:
-        """The leftmost position with each token's right letter as left letter, and that of a different such token.
-
-        Both are the sequence length if there is none. One pass for each letter, so the cost is linear in the length.
-        """
+        """One pass for each letter, so the cost is linear in the length."""
         length = tokens.shape[1]
         left, right = self.left(tokens), self.right(tokens)
         there, other = np.full((2, *tokens.shape), length)
@@ -308,26 +327,9 @@ class LetterVocabulary(Vocabulary):
             other = np.where(asked & differs.any(1, keepdims=True), differs.argmax(1)[:, None], other)
         return there, other
 
-    def goals(self, tokens: Sequences) -> Sequences:  # noqa: D102
-        there, _ = self.matches(tokens)
-        return np.where(there < np.arange(tokens.shape[1]), there, -1)
-
-    def requests(self, tokens: Ids) -> Ids:  # noqa: D102
-        return np.where(self.points(tokens), self.right(tokens), -1)
-
     @property
     def request_names(self) -> list[str]:  # noqa: D102
         return letter_names(self.letters, self.syllables)
-
-    def request_for(self, tokens: Sequences, starts: Each, goals: Each) -> Each:  # noqa: ARG002, D102
-        return self.left(tokens[np.arange(len(tokens)), goals])
-
-    def labels(self, tokens: Ids) -> Ids:  # noqa: D102
-        return self.left(tokens)
-
-    @property
-    def label_names(self) -> list[str]:  # noqa: D102
-        return self.request_names
 
     def same_meaning(self, tokens: Sequences, positions: Each) -> Marks:  # noqa: D102
         return tokens == np.take_along_axis(tokens, positions[:, None], 1)

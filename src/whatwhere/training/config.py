@@ -141,11 +141,7 @@ class TrainingConfig:
 
     @classmethod
     def from_dict(cls, content: object) -> TrainingConfig:
-        """The inverse of :meth:`to_dict`.
-
-        Raises:
-            WhatwhereError: a field is unknown, missing or impossible.
-        """
+        """The inverse of :meth:`to_dict`; refuses fields that are unknown, missing or impossible."""
         parts: dict[str, Callable[[Any], object]] = {
             "task": task_from_dict,
             "model": ModelConfig.from_dict,

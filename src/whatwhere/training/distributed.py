@@ -79,11 +79,7 @@ class Processes:
         return split(range(count), self.size)[self.rank]
 
     def checked(self, config: TrainingConfig) -> TrainingConfig:
-        """The configuration, unless it leaves a process without work or without a device.
-
-        Raises:
-            WhatwhereError: there are more processes than sequences in a step, or than GPUs on this host.
-        """
+        """The configuration, unless it leaves a process without work or without a device."""
         if config.batch < self.size:
             raise WhatwhereError(
                 f"each of {self.size} processes needs a sequence or more in every step, and the batch of this run is "

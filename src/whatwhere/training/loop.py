@@ -69,11 +69,7 @@ class Counters:
 
 
 def counters_of(state: State) -> Counters:
-    """The small part of a state.
-
-    Raises:
-        WhatwhereError: it is damaged.
-    """
+    """The small part of a state, checked."""
     return parse(Counters, state.counters, "the counters of the state")
 
 
@@ -176,10 +172,7 @@ class _Training:
     def _step(self, rate: float) -> float:
         """One step of AdamW on one batch; returns the loss, as far as it is this process's."""
         tokens, answers = self._batch(self.step - 1)
-
-        def dropout(first_row: int) -> Dropout:
-            return Dropout(self.config.seed, self.step, first_row, self.config.device)
-
+        dropout = partial(Dropout, self.config.seed, self.step, device=self.config.device)
         rows, positions = self.processes.rows(len(tokens)), self._positions(tokens.shape[1])
         loss, gradients = loss_and_gradients(
             self.model, tokens, answers, dropout, rows, self.autocast, positions, self.penalty

@@ -19,12 +19,7 @@ from whatwhere.training.config import TrainingConfig
 
 
 class Optimiser:
-    """Moves a model against a gradient.
-
-    Args:
-        model: whose parameters it moves.
-        config: weight decay, betas and the largest norm of a gradient.
-    """
+    """Moves a model against a gradient, with the weight decay, betas and largest norm of a configuration."""
 
     def __init__(self, model: GPTJ, config: TrainingConfig) -> None:
         self._names, self._parameters = zip(*model.named_parameters(), strict=True)

@@ -53,25 +53,14 @@ class Options:
     threads: Annotated[int | None, "CPU threads."] = None
 
     def config(self, **task_parameters: Any) -> TrainingConfig:
-        """The complete configuration.
-
-        Args:
-            task_parameters: parameters of the task other than the paper's, such as the size of its vocabulary.
-
-        Raises:
-            WhatwhereError: something is unknown or cannot go together.
-        """
+        """The complete configuration, with parameters of the task other than the paper's, such as its alphabet."""
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
 
         return self.changed(preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters)))
 
     def changed(self, base: TrainingConfig) -> TrainingConfig:
-        """A configuration with what is given here.
-
-        Raises:
-            WhatwhereError: something is unknown or cannot go together.
-        """
+        """A configuration with what is given here."""
         from whatwhere.machine.device import check_precision, choose_device
         from whatwhere.tasks import make_task
 
@@ -96,11 +85,7 @@ class Options:
 
 
 def numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
-    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order.
-
-    Raises:
-        WhatwhereError: it is not such a text.
-    """
+    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order."""
     chosen: set[int] = set()
     try:
         for word in text.split(","):

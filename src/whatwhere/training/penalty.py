@@ -54,12 +54,8 @@ class Penalty:
     ) -> Float[Tensor, ""]:
         """What some sequences of a batch add to its loss: the shares of all parts of a batch sum to the penalty.
 
-        Args:
-            model: what is trained.
-            streams: the residual stream of these sequences before each layer.
-            batch: sequences of the whole batch.
-            first_row: where these stand in it; the first ROWS of a batch are scored, whoever computes them.
-            positions: where tokens stand, if not at 0, 1, 2, ..
+        ``streams`` are theirs before each layer, ``first_row`` is their place in the ``batch``, whose first ROWS are
+        scored, whoever computes them. ``positions`` tells where tokens stand, if not at 0, 1, 2, ..
         """
         rows, queries = self.scored(batch, streams[0].shape[1], model.config.d_model)
         mine = max(0, min(rows - first_row, len(streams[0])))
@@ -73,10 +69,7 @@ class Penalty:
     def scored(self, batch: int, seq: int, width: int) -> tuple[int, list[int]]:
         """How many sequences are scored, and at which positions, so that no temporary has more than CELLS entries.
 
-        Args:
-            batch: sequences of the batch.
-            seq: tokens of each.
-            width: of all heads together: a query is turned to every place.
+        The width is that of all heads together: a query is turned to every place.
         """
         of_query = len(self.layers) * seq * max(seq, width)
         queries = list(range(max(2, min(self.first_query, seq - 1)), seq))[-max(1, CELLS // of_query) :]
@@ -93,13 +86,8 @@ def centred_scores(
 ) -> Float[Tensor, "layer n head query"]:
     """The centred positional scores of the heads of some layers, differentiable in streams and weights.
 
-    Args:
-        model: whose layers they are.
-        streams: the residual stream before each layer of the model.
-        layers: which ones are scored, all at once: many small operations would take longer than their sums.
-        queries: positions from 2 on: a query needs two keys before it to swap.
-        positions: where tokens stand, if not at 0, 1, 2, ..
-        tau: temperature of the weights.
+    All ``layers`` are scored at once: many small operations would take longer than their sums. ``queries`` are
+    positions from 2 on, since a query needs two keys before it to swap.
     """
     both = [_queries_and_keys(model, layer, streams[layer], queries) for layer in layers]
     asked, keys = (torch.stack(each) for each in zip(*both, strict=True))  # [layer, n, head, query or key, d_head]

@@ -61,11 +61,7 @@ PRESETS: dict[str, Callable[[Task], TrainingConfig]] = {"smoke": smoke, "short":
 
 
 def preset(name: str, task: Task) -> TrainingConfig:
-    """The configuration of that name.
-
-    Raises:
-        WhatwhereError: there is none.
-    """
+    """The configuration of that name."""
     if name not in PRESETS:
         raise WhatwhereError(f"expected a preset of {', '.join(PRESETS)}, got {name!r}.")
     return PRESETS[name](task)

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,39 +77,24 @@ class TestAccuracy:
 
 
 class Run:
-    """One run directory.
-
-    Args:
-        directory: the directory; it need not exist yet.
-    """
+    """One run directory, which need not exist yet."""
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
         self.manifest = Manifest(self.directory)
-        self._config: TrainingConfig | None = None
 
     @property
     def exists(self) -> bool:
         """Whether a run was begun here."""
         return (self.directory / CONFIG).is_file()
 
-    @property
+    @cached_property
     def config(self) -> TrainingConfig:
-        """How it is trained; read once.
-
-        Raises:
-            WhatwhereError: there is no run here, or its configuration is damaged.
-        """
-        if self._config is None:
-            self._config = TrainingConfig.from_dict(self.about().get("training"))
-        return self._config
+        """How it is trained; read once."""
+        return TrainingConfig.from_dict(self.about().get("training"))
 
     def about(self) -> dict[str, Any]:
-        """What ``config.json`` holds: the recipe, the environment, and where the model came from.
-
-        Raises:
-            WhatwhereError: there is no run here, or the file is damaged.
-        """
+        """What ``config.json`` holds: the recipe, the environment, and where the model came from."""
         self.require()
         self.manifest.get(CONFIG, "the run's configuration")
         return read_json(self.directory / CONFIG, "the run's configuration")
@@ -132,11 +118,7 @@ class Run:
             yield
 
     def require(self) -> None:
-        """Refuses a directory that is no run, or no longer.
-
-        Raises:
-            WhatwhereError: it has no configuration.
-        """
+        """Refuses a directory that is no run, or no longer."""
         if not self.exists:
             raise WhatwhereError(
                 f"expected a run directory (one with a {CONFIG}), got {self.directory}. "
@@ -154,15 +136,7 @@ class Run:
         return self.config.task
 
     def create(self, config: TrainingConfig, origin: dict[str, Any] | None = None) -> None:
-        """Begins a run.
-
-        Args:
-            config: the recipe.
-            origin: where the model came from, if it was not trained here (kept in ``config.json``).
-
-        Raises:
-            WhatwhereError: there is something here already.
-        """
+        """Begins a run; ``origin`` tells in ``config.json`` where a model that was not trained here came from."""
         if self.exists:
             raise WhatwhereError(
                 f"{self.directory} holds a run already. Continue it with --resume, or choose another directory."
@@ -200,11 +174,7 @@ class Run:
         return self.directory / "checkpoints" / f"step-{step:08d}.safetensors"
 
     def load(self, step: int | None = None) -> GPTJ:
-        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left.
-
-        Raises:
-            WhatwhereError: there is no such checkpoint, or it is damaged.
-        """
+        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left."""
         self.require()
         there = self.steps()
         if not there:

@@ -26,11 +26,7 @@ Start = Callable[[Path, Mapping[str, Any]], Tracker]
 
 
 def find_tracker(name: str) -> Start:
-    """A tracker by name, ``tensorboard`` or a module such as ``wandb`` or ``trackio``; nothing is begun yet.
-
-    Raises:
-        WhatwhereError: it is not installed, or is no tracker.
-    """
+    """A tracker by name, ``tensorboard`` or a module such as ``wandb`` or ``trackio``; nothing is begun yet."""
     return _find_tensorboard() if name == "tensorboard" else _find_wandb_shaped(name)
 
 

@@ -77,7 +77,6 @@ class Executor(Protocol):
 
     def begin(self, job: Job) -> None:
         """Takes on a job."""
-        ...
 
     def next(self) -> Outcome:
         """Waits until a job ends."""
@@ -85,15 +84,10 @@ class Executor(Protocol):
 
     def stop(self) -> None:
         """Ends all work; trainings save their state first."""
-        ...
 
 
 class ThisProcess:
-    """One job after the other, here.
-
-    Args:
-        progress: told how far the job is.
-    """
+    """One job after the other, here."""
 
     def __init__(self, progress: JobProgress = lambda _job, _what, _done, _total: None) -> None:
         self._progress = progress
@@ -134,19 +128,11 @@ def run_jobs(
 ) -> dict[str, Any]:
     """Does jobs, each after all that it needs.
 
-    Args:
-        jobs: in the order in which they should begin; what a job needs and is not among them counts as done.
-        executor: who does them.
-        observer: told of each.
-        retries: how often a failed job is tried again.
-        go_on: whether other jobs go on when one has failed; otherwise its error is raised.
+    They begin in the given order; what a job needs and is not among them counts as done. A job that failed is tried
+    again ``retries`` times; then the others ``go_on``, or its error is raised: a RuntimeError if it is our defect.
 
     Returns:
         The result of each job that was done.
-
-    Raises:
-        WhatwhereError: a job failed and ``go_on`` is not set.
-        RuntimeError: a job failed through a defect of ours.
     """
     waiting = deque(jobs)
     known = {job.name: job for job in jobs}

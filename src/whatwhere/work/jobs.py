@@ -21,11 +21,7 @@ KEPT = "kept"
 
 
 def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> str | None:
-    """Trains a run to its end and measures it on the test split.
-
-    Raises:
-        WhatwhereError: the directory holds another run.
-    """
+    """Trains a run to its end and measures it on the test split."""
     run = begun(Path(local(directory)), TrainingConfig.from_dict(config))
     if run.ended and run.test():
         return KEPT
@@ -41,11 +37,7 @@ def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> 
 
 
 def begun(directory: Path, config: TrainingConfig) -> Run:
-    """The run of a configuration, begun if it is not there.
-
-    Raises:
-        WhatwhereError: the directory holds another run.
-    """
+    """The run of a configuration, begun if it is not there."""
     run = Run(directory)
     if not run.exists:
         run.create(config)

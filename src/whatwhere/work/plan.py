@@ -108,6 +108,19 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
     from whatwhere.studies import STUDIES, study_named
     from whatwhere.work.executor import Job
 
+    def measured(study: Study, run: PlannedRun | None = None, needs: tuple[str, ...] = ()) -> Job:
+        """A study with the settings of results that ship, or with what it says for the preset, else its defaults."""
+        home, name = (directory, study.name) if run is None else (directory / run.place, f"{study.name}-{run.label}")
+        shipped = _shipped_settings(run.label, study) if run is not None and run.config is None else None
+        usual = {"smoke": study.smoke, "short": study.short}.get(plan.baseline, {})
+        about = {
+            "study": study.name,
+            "source": None if run is None else str(home),
+            "directory": str(home / study.name),
+            "settings": dict(usual) if shipped is None else shipped,
+        }
+        return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", about, needs)
+
     made: list[Job] = []
     studies: list[Job] = []
     asked = [study_named(name) for name in STUDIES]
@@ -121,28 +134,10 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
                         {"directory": place, "config": run.config.to_dict()},
                         gpu=run.config.device == "cuda")  # fmt: skip
         made.append(model)
-        for study in (study for study in asked if study.subject.part == "run" and run.has_model):
-            settings = _shipped_settings(run.label, study) if run.config is None else None
-            about = {"study": study.name, "source": place, "directory": f"{place}/{study.name}"}
-            studies.append(_study_job(f"{study.name}-{run.label}", study, about, settings, plan, (model.name,)))
-    once = [
-        _study_job(study.name, study, {"study": study.name, "source": None, "directory": str(directory / study.name)},
-                   None, plan, ())
-        for study in asked
-        if study.subject.part == "once"
-    ]  # fmt: skip
+        if run.has_model:
+            studies += [measured(study, run, (model.name,)) for study in asked if study.subject.part == "run"]
+    once = [measured(study) for study in asked if study.subject.part == "once"]
     return [*made, *once, *studies]
-
-
-def _study_job(
-    name: str, study: Study, about: dict[str, Any], settings: dict[str, Any] | None, plan: Plan, needs: tuple[str, ...]
-) -> Job:
-    """One study as a job, with what it says for the preset, else with its defaults, unless settings are given."""
-    from whatwhere.work.executor import Job
-
-    usual = {"smoke": study.smoke, "short": study.short}.get(plan.baseline, {})
-    arguments = {**about, "settings": dict(usual) if settings is None else settings}
-    return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", arguments, needs)
 
 
 def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
@@ -155,11 +150,7 @@ def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
 
 
 def choose(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
-    """The jobs of these names or groups (``train``, ``length-number``); all if there are none.
-
-    Raises:
-        WhatwhereError: there is no such job.
-    """
+    """The jobs of these names or groups (``train``, ``length-number``); all if there are none."""
     known = {name for job in jobs for name in (job.name, job.group)}
     for name in names:
         if name not in known:

@@ -33,13 +33,7 @@ class _Worker:
 
 
 class WorkerProcesses:
-    """An executor of processes; see :class:`~whatwhere.work.executor.Executor`.
-
-    Args:
-        count: the number of processes.
-        threads: CPU threads of each.
-        progress: told how far each job is.
-    """
+    """An executor of processes with some CPU threads each; see :class:`~whatwhere.work.executor.Executor`."""
 
     def __init__(
         self, count: int, threads: int = 1, progress: JobProgress = lambda _job, _what, _done, _total: None

@@ -36,14 +36,14 @@ class Report:
     page: Path | None = None
 
 
-def draw_places(directory: Path, labels: Sequence[str] | None = None, progress: Progress = no_progress) -> list[Path]:
-    """Draws the figures that show one result each, into ``DIR/figures``.
+def draw_places(
+    directory: Path | str, labels: Sequence[str] | None = None, progress: Progress = no_progress
+) -> list[Path]:
+    """A job: draws the figures of a reproduction or run that show one result each, into ``DIR/figures``.
 
-    Args:
-        directory: of the reproduction or run.
-        labels: only those of these models (``""``: those that need none); all of the first seed by default.
-        progress: told how far it is.
+    Only those of the models with these ``labels`` (``""``: those that need none); all of the first seed by default.
     """
+    directory = Path(directory)
     alone = not is_reproduction(directory)
     chosen = [
         results
@@ -59,9 +59,10 @@ def draw_places(directory: Path, labels: Sequence[str] | None = None, progress: 
     return written
 
 
-def draw_together(directory: Path) -> list[Path]:
-    """Draws the figures that show several models, and those that show several seeds."""
-    written: list[Path] = []
+def draw_together(directory: Path | str, progress: Progress = no_progress) -> list[Path]:
+    """A job: draws the figures that show several models, and those that show several seeds."""
+    progress("drawing all models", 0, 1)
+    directory, written = Path(directory), list[Path]()
     for name in STUDIES:
         found = {
             place: results
@@ -103,13 +104,7 @@ def make_report(directory: Path, progress: Progress = no_progress) -> Report:
 
 
 def regressions(judged: Sequence[Judged], preset: str, path: Path = BASELINE) -> list[str]:
-    """The claims that held in the recorded baseline of a preset and no longer do, in words.
-
-    A preset without a record has none.
-
-    Raises:
-        WhatwhereError: the baseline is damaged.
-    """
+    """The claims that held in the recorded baseline of a preset and no longer do, in words; none without a record."""
     held = set(read_json(path, "the recorded baseline of the claims").get(preset, []))
     return [
         f"{one.claim.id} held in the baseline of {preset} and is now: {one.verdict}. {one.why}"

@@ -15,11 +15,10 @@ from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import evidence_of
 from whatwhere.studies.judging import judge, write_claims
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.interrupt import Interrupted
 from whatwhere.work.executor import Executor, Job, JobProgress, Observer, ThisProcess, run_jobs
 from whatwhere.work.plan import Plan, jobs_of
 from whatwhere.work.processes import WorkerProcesses
-from whatwhere.work.reporting import draw_places, draw_together, regressions
+from whatwhere.work.reporting import regressions
 from whatwhere.work.timing import Timing, timings, training_seconds
 
 KIND = "reproduction"
@@ -49,14 +48,7 @@ class Done:
 
 
 class Reproduction:
-    """What is reproduced, and where.
-
-    Args:
-        plan: which models, with which recipe.
-        directory: where everything goes; it need not exist yet.
-    """
-
-    Interrupted = Interrupted
+    """What is reproduced, and the directory where everything goes, which need not exist yet."""
 
     def __init__(self, plan: Plan, directory: Path) -> None:
         self.plan, self.directory = plan, directory
@@ -72,14 +64,7 @@ class Reproduction:
     def run(self, jobs: Sequence[Job], workers: int, observer: Observer, progress: JobProgress) -> Done:
         """Does what is not up to date, then judges the claims and writes the page; the same call goes on.
 
-        Args:
-            jobs: which ones.
-            workers: processes; 1 works in this one.
-            observer: told of each job.
-            progress: told how far each job is.
-
-        Raises:
-            WhatwhereError: the directory holds another reproduction, or a job cannot be done.
+        One worker is this process. A directory that holds another reproduction is refused.
         """
         with hold(self.directory, KIND):
             self.manifest.begin(KIND, self.plan.decisive(), {})
@@ -113,29 +98,17 @@ class Reproduction:
 def _drawing_jobs(before: Sequence[Job], directory: Path) -> list[Job]:
     """The figures of each model as soon as its studies are done, then those that show several models."""
     labels = {job.name.partition("-")[2]: job for job in before if job.group in ("train", "zoo")}
-    draw = "whatwhere.work.reproduction:draw_model"
     made = [
         Job(
-            f"figures-{label}" if label else "figures", "figures drawn", draw,
-            {"directory": str(directory), "label": label},
+            f"figures-{label}" if label else "figures", "figures drawn", "whatwhere.work.reporting:draw_places",
+            {"directory": str(directory), "labels": [label]},
             tuple(job.name for job in before if job.name.partition("-")[2] == label),
         )
         for label in ("", *labels)
         if label == "" or "-" not in label.removeprefix("letter-control")
     ]  # fmt: skip
     together = Job(
-        "figures-together", "figures of all models drawn", "whatwhere.work.reproduction:draw_models",
+        "figures-together", "figures of all models drawn", "whatwhere.work.reporting:draw_together",
         {"directory": str(directory)}, tuple(job.name for job in before),
     )  # fmt: skip
     return [*made, together]
-
-
-def draw_model(progress: Any, directory: str, label: str) -> None:
-    """A job: the figures of one model, or of the studies that need none."""
-    draw_places(Path(directory), [label], progress)
-
-
-def draw_models(progress: Any, directory: str) -> None:
-    """A job: the figures that show several models or seeds."""
-    progress("drawing all models", 0, 1)
-    draw_together(Path(directory))

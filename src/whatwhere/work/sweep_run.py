@@ -49,24 +49,14 @@ class Sweep:
         self.failures: dict[str, str] = {}
 
     def check(self) -> None:
-        """Refuses a directory with other runs under the same names, before anything is done.
-
-        Raises:
-            WhatwhereError: there is one.
-        """
+        """Refuses a directory with other runs under the same names, before anything is done."""
         for item in self.items:
             config, directory = item.training, self._directory(item)
             if config is not None and Run(directory).exists:
                 begun(directory, config)
 
     def run(self, executor: Executor, retries: int, observer: Observer = lambda _job, _event, _about: None) -> None:
-        """Does what is not done; an item that fails is tried again, then reported, and does not stop the others.
-
-        Args:
-            executor: who does it.
-            retries: how often a failed item is tried again.
-            observer: told of each item.
-        """
+        """Does what is not done; an item that fails is tried again, then reported, and does not stop the others."""
 
         def observe(job: Job, event: Any, about: Any) -> None:
             if event == "failed":

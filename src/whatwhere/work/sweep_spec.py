@@ -22,7 +22,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -72,28 +72,8 @@ class Item:
         return plain(parts)
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Values by name; a list is an axis."""
-
-    fixed: Mapping[str, Any]
-    axes: Mapping[str, list[Any]] = field(default_factory=dict)
-
-    def points(self) -> Iterator[dict[str, Any]]:
-        """Every combination."""
-        for values in itertools.product(*self.axes.values()):
-            yield {**self.fixed, **dict(zip(self.axes, values, strict=True))}
-
-
 def read_sweep(path: Path) -> list[Item]:
-    """The items of a specification, in order.
-
-    Args:
-        path: of the file, or the name of a study that brings one (``atlas``, ``preference``).
-
-    Raises:
-        WhatwhereError: it cannot be read, or a single item is impossible; the message names it.
-    """
+    """The items of a specification, in order: of a file, or of a study that brings one (``atlas``, ``preference``)."""
     if not path.exists() and str(path) in STUDIES:
         path = study_named(str(path)).sweep or path
     if not path.exists():
@@ -174,8 +154,9 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
         raise WhatwhereError(f"{path} lacks the task: number, letter, both, or a list such as ['number', 'letter'].")
     axes = {key: value for key, value in values.items() if isinstance(value, list)}
     named = [key for key in values if key != "task" and key in varied | axes.keys()]
-    grid = Grid({"threads": 1} | {key: value for key, value in values.items() if key not in axes}, axes)
-    for point in grid.points():
+    fixed = {"threads": 1} | {key: value for key, value in values.items() if key not in axes}
+    for chosen in itertools.product(*axes.values()):
+        point = fixed | dict(zip(axes, chosen, strict=True))
         name = _name([str(point["task"]), *(f"{key}{_short(point[key])}" for key in named)])
         try:
             options = parse(Options, {key: point[key] for key in point if key in _OPTIONS}, "the item")

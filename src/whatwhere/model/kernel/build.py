@@ -101,11 +101,7 @@ def _kernels() -> Kernels:
 
 
 def _load() -> ctypes.CDLL:
-    """The library, from the cache if it is there and whole.
-
-    Raises:
-        WhatwhereError: it is switched off, there is no compiler, or it fails.
-    """
+    """The library, from the cache if it is there and whole."""
     if os.environ.get("WHATWHERE_KERNELS", "").lower() in ("off", "0", "no"):
         raise WhatwhereError("they are switched off by WHATWHERE_KERNELS.")
     compiler = _compiler()
@@ -133,11 +129,7 @@ def _is_as_compiled(path: Path) -> bool:
 
 
 def _check_place(directory: Path) -> None:
-    """Closes the place of the libraries to others: anyone who could put one there could run code here.
-
-    Raises:
-        WhatwhereError: it depends on the working directory, or belongs to somebody else.
-    """
+    """Closes the place of the libraries to others: anyone who could put one there could run code here."""
     if not directory.is_absolute():
         raise WhatwhereError(f"expected an absolute path in XDG_CACHE_HOME, got {directory.parents[1]}.")
     with suppress(OSError):  # who may not write there is told so by the first write

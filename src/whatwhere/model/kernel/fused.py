@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import CDLL, byref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -55,10 +56,8 @@ def alone(
 
     ``edit`` changes what the heads attended to, where no gradient is asked for.
     """
-    learns = torch.is_grad_enabled()
-    masks = drawn(block, x, dropout, kept)
-    arguments = (*turns, *masks, constants(block, kept), learns, block.product, edit)
-    out = FusedBlock.apply(x, *parameters(block), *arguments)
+    beside, learns = given_to(block, x, turns, dropout, kept), torch.is_grad_enabled()
+    out = FusedBlock.apply(x, beside, constants(block, kept), learns, block.product, edit, *parameters(block))
     assert isinstance(out, Tensor)
     return out
 
@@ -73,13 +72,24 @@ def constants(block: Block, kept: int) -> tuple[int, int, float, float, bool]:
     return kept, block.heads, block.scale, block.norm.eps, block.approximate == "none"
 
 
-def drawn(block: Block, x: Tensor, dropout: Dropout | None, kept: int) -> tuple[Mask | None, Mask | None]:
-    """What is dropped of a block's attention weights and of its output."""
+@dataclass(frozen=True)
+class Given:
+    """What a block has beside its parameters."""
+
+    query_turn: Tensor
+    key_turn: Tensor
+    attention_mask: Mask | None = None
+    output_mask: Mask | None = None
+
+
+def given_to(block: Block, x: Tensor, turns: tuple[Tensor, Tensor], dropout: Dropout | None, kept: int) -> Given:
+    """By what a block turns, and what is dropped of its attention weights and of its output."""
+    query_turn, key_turn = (turn.contiguous() for turn in turns)
     if dropout is None:
-        return None, None
+        return Given(query_turn, key_turn)
     batch, seq, d = x.shape
     attention = dropout.draw(block.attention_rate, (batch, block.heads, kept, seq))
-    return attention, dropout.draw(block.output_rate, (batch, kept, d))
+    return Given(query_turn, key_turn, attention, dropout.draw(block.output_rate, (batch, kept, d)))
 
 
 class FusedBlock(torch.autograd.Function):
@@ -89,51 +99,42 @@ class FusedBlock(torch.autograd.Function):
     def forward(
         ctx: Any,
         x: Tensor,
-        norm_weight: Tensor,
-        norm_bias: Tensor,
-        w_in: Tensor,
-        b_mlp: Tensor,
-        w_out: Tensor,
-        b_out: Tensor,
-        query_turn: Tensor,
-        key_turn: Tensor,
-        attention_mask: Mask | None,
-        output_mask: Mask | None,
+        given: Given,
         constants: tuple[int, int, float, float, bool],
         learns: bool,
         product: torch.dtype,
         edit: Callable[[Tensor], Tensor] | None,
+        *weights: Tensor,
     ) -> Tensor:
         """The residual stream after the block.
 
         ``learns`` says whether a gradient is asked for; ``product`` is the precision of the large products; the rest is
         explained in :func:`alone`.
         """
+        norm_weight, norm_bias, w_in, b_mlp, w_out, b_out = weights
         kept, heads, scale, epsilon, exact = constants
         batch, seq, d = x.shape
-        rows, inner, planes = batch * seq, len(b_mlp), query_turn.shape[-1]
+        rows, inner, planes = batch * seq, len(b_mlp), given.query_turn.shape[-1]
         shape = Shape(batch, seq, kept, heads, d, inner, planes, product == torch.bfloat16, exact, scale, epsilon)
         run, about = loaded(), byref(shape)
-        x, query_turn, key_turn = x.contiguous(), query_turn.contiguous(), key_turn.contiguous()
-        into, back = w_in.to(product), w_out.to(product)
+        x, into, back = x.contiguous(), w_in.to(product), w_out.to(product)
         scratch = torch.empty(run.scratch_size(about))
 
         y, mean, inverse_std = torch.empty(rows, d, dtype=product), torch.empty(rows), torch.empty(rows)
         run.norm_forward(about, *at(x, norm_weight, norm_bias, y, mean, inverse_std, scratch))
         z = _into_z(y, into, shape)  # [rows, 3 d + d_mlp]
-        u, weights = torch.empty(batch * kept, d + inner, dtype=product), room_for_weights(shape)
-        places = (z, b_mlp, query_turn, key_turn, attention_mask, u, weights, scratch)
+        u = torch.empty(batch * kept, d + inner, dtype=product)
+        attention = torch.empty(batch, heads, kept, -(-seq // LANES) * LANES)  # [batch, head, kept, seq padded]
+        places = (z, b_mlp, given.query_turn, given.key_turn, given.attention_mask, u, attention, scratch)
         run.mix_forward(about, learns, *at(*places))
         if edit is not None:
             attended = u.view(batch, kept, d + inner)[..., :d]
             attended.copy_(edit(attended.unflatten(-1, (heads, -1)).clone()).flatten(2))
         written, out = u @ back.t(), torch.empty(batch, kept, d)  # [batch * kept, d]
-        run.residual_forward(about, *at(x, written, b_out, output_mask, out, scratch))
+        run.residual_forward(about, *at(x, written, b_out, given.output_mask, out, scratch))
 
-        ctx.save_for_backward(
-            x, norm_weight, into, b_mlp, back, query_turn, key_turn, y, mean, inverse_std, z, weights, u,
-        )  # fmt: skip
-        ctx.shape, ctx.masks = shape, (attention_mask, output_mask)
+        ctx.save_for_backward(x, norm_weight, into, b_mlp, back, y, mean, inverse_std, z, attention, u)
+        ctx.shape, ctx.given = shape, given
         return out
 
     @staticmethod
@@ -142,29 +143,26 @@ class FusedBlock(torch.autograd.Function):
         ctx: Any, *grads: Tensor
     ) -> tuple[Tensor | None, ...]:
         """The gradients, in the order of the arguments."""
-        (
-            x, norm_weight, into, b_mlp, back, query_turn, key_turn, y, mean, inverse_std, z, weights, u,
-        ) = ctx.saved_tensors  # fmt: skip
-        run, about = loaded(), byref(ctx.shape)
-        d, inner, (attention_mask, output_mask) = x.shape[2], len(b_mlp), ctx.masks
-        grad = grads[0].contiguous()
+        x, norm_weight, into, b_mlp, back, y, mean, inverse_std, z, attention, u = ctx.saved_tensors
+        run, about, given = loaded(), byref(ctx.shape), ctx.given
+        d, inner, grad = x.shape[2], len(b_mlp), grads[0].contiguous()
         scratch = torch.empty(run.scratch_size(about))
 
         grad_written, grad_b_out = u.new_empty(len(u), d), torch.zeros(d)
-        run.residual_backward(about, *at(grad, output_mask, grad_written, grad_b_out, scratch))
+        run.residual_backward(about, *at(grad, given.output_mask, grad_written, grad_b_out, scratch))
         grad_w_out = (grad_written.t() @ u).float()
         grad_u = grad_written @ back  # [batch * kept, d + d_mlp]
 
         grad_z, grad_b_mlp = torch.empty_like(z), torch.zeros(inner)
-        places = (grad_u, z, query_turn, key_turn, attention_mask, weights, grad_z, grad_b_mlp, scratch)
-        run.mix_backward(about, *at(*places))
+        turns = given.query_turn, given.key_turn
+        run.mix_backward(about, *at(grad_u, z, *turns, given.attention_mask, attention, grad_z, grad_b_mlp, scratch))
         grad_w_in, grad_y = _out_of_z(grad_z, y, into, ctx.shape)  # [3 d + d_mlp, d], [rows, d]
 
         grad_x, grad_norm_weight, grad_norm_bias = torch.empty_like(x), torch.zeros(d), torch.zeros(d)
         places = (grad_y, x, mean, inverse_std, norm_weight, grad, grad_x, grad_norm_weight, grad_norm_bias, scratch)
         run.norm_backward(about, *at(*places))
         parameters = (grad_norm_weight, grad_norm_bias, grad_w_in, grad_b_mlp, grad_w_out, grad_b_out)
-        return (grad_x, *parameters, *[None] * 8)
+        return (grad_x, *[None] * 5, *parameters)
 
 
 def loaded() -> CDLL:
@@ -195,11 +193,6 @@ def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Te
     grad_y = of_keys @ into[d : 3 * d]
     grad_y[ends] = of_ends @ into
     return grad_w_in, grad_y
-
-
-def room_for_weights(shape: Shape) -> Tensor:
-    """Room for attention weights [batch, head, kept, seq padded]."""
-    return torch.empty(shape.batch, shape.heads, shape.kept, -(-shape.seq // LANES) * LANES)
 
 
 def at(*values: Tensor | Mask | None) -> list[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import addressof, byref
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from whatwhere.model.kernel.build import Layer, Mask, Shape
-from whatwhere.model.kernel.fused import LANES, at, constants, drawn, loaded, parameters
+from whatwhere.model.kernel.build import Layer, Shape
+from whatwhere.model.kernel.fused import LANES, Given, at, constants, given_to, loaded, parameters
 
 if TYPE_CHECKING:
     from whatwhere.model.dropout import Dropout
@@ -41,36 +40,23 @@ def multiplies(block: Block) -> bool:
 
 
 def through(
-    blocks: Sequence[Block],
-    x: Tensor,
-    turns: Sequence[tuple[Tensor, Tensor]],
-    dropout: Dropout | None,
-    kept: int,
+    blocks: Sequence[Block], x: Tensor, turns: Sequence[tuple[Tensor, Tensor]], dropout: Dropout | None, kept: int
 ) -> Tensor:
     """The residual stream after some blocks in a row, at the last ``kept`` positions (all or one)."""
-    x, given = x.contiguous(), list[Given]()
-    for i, (block, (query_turn, key_turn)) in enumerate(zip(blocks, turns, strict=True)):
-        masks = drawn(block, x, dropout, kept if i == len(blocks) - 1 else x.shape[1])
-        given.append(Given(query_turn.contiguous(), key_turn.contiguous(), *masks))
+    x, last = x.contiguous(), len(blocks) - 1
+    beside = [
+        given_to(block, x, turn, dropout, kept if i == last else x.shape[1])
+        for i, (block, turn) in enumerate(zip(blocks, turns, strict=True))
+    ]
     of_blocks = [parameter for block in blocks for parameter in parameters(block)]
     if torch.is_grad_enabled():
-        out = FusedLayers.apply(x, given, constants(blocks[0], kept), *of_blocks)
+        out = FusedLayers.apply(x, beside, constants(blocks[0], kept), *of_blocks)
         assert isinstance(out, Tensor)
         return out
-    forward = _Pass(x, given, constants(blocks[0], kept), of_blocks, rooms=2)  # a block reads what the last one left
+    forward = _Pass(x, beside, constants(blocks[0], kept), of_blocks, rooms=2)  # a block reads what the last one left
     out = forward.run(x)
     _FREE.extend(forward.rooms)
     return out
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a block has beside its parameters."""
-
-    query_turn: Tensor
-    key_turn: Tensor
-    attention_mask: Mask | None
-    output_mask: Mask | None
 
 
 class _Pass:
@@ -122,11 +108,7 @@ class FusedLayers(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        given: Sequence[Given],
-        constants: tuple[int, int, float, float, bool],
-        *weights: Tensor,
+        ctx: Any, x: Tensor, given: Sequence[Given], constants: tuple[int, int, float, float, bool], *weights: Tensor
     ) -> Tensor:
         """The residual stream after the last block; each block has six parameters."""
         ctx.forward_pass = _Pass(x, given, constants, weights, rooms=len(given))
