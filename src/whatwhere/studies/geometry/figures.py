@@ -14,6 +14,8 @@ from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, FrequencyId, GatedAccuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
+from whatwhere.studies.terminal import spanned
+from whatwhere.trace.layer import counted
 
 PAPER_FREQUENCIES = rope_frequencies(2 * PAPER_PLANES, 10000.0)
 """The paper's frequencies, by ID less one."""
@@ -23,9 +25,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     """Layer by plane: shares of the logits' variance, with the mean IDs, ours and the paper's."""
     (one,) = results.values()
     weights = one.frame("weights").query("measure == @VARIANCE")
-    shares = (
-        weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
-    )  # [head, plane]
+    shares = weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
     table, task = _variance_ids(one), one.task
     heads, planes = [(row.layer, row.head) for row in table], shares.shape[1]
     figure, axes = pyplot.subplots(figsize=(8.5, 1.6 + 0.24 * len(heads)))
@@ -66,7 +66,7 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
         shares = [row.accuracy for row in here]
         left.errorbar(
             middle, [share.value for share in shares], yerr=error_bars(shares), fmt="-o", markersize=3, linewidth=1.2,
-            elinewidth=0.8, color=HOPS[(hop - 1) % len(HOPS)], label=f"{hop} hop{'s' * (hop > 1)}",
+            elinewidth=0.8, color=HOPS[(hop - 1) % len(HOPS)], label=counted(hop, "hop"),
         )  # fmt: skip
     width = max((row.closed for row in sliding), default=0)
     left.set(ylim=(-0.03, 1.05), xlabel=f"middle of the {width} closed IDs (1 fastest)", ylabel="accuracy")
@@ -111,9 +111,8 @@ def draw_angles(results: Mapping[str, Results]) -> Figure:
 def _angle_cells(row: FrequencyId | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
-    ids = row.weighted_id
     theirs = "" if row.paper_id is None else f"{row.paper_id} ({float(PAPER_FREQUENCIES[row.paper_id - 1]):.4f})"
-    return f"{ids.value:.1f} ({ids.low:.1f}-{ids.high:.1f})", f"{row.frequency:.4f}", theirs
+    return spanned(row.weighted_id, ".1f"), f"{row.frequency:.4f}", theirs
 
 
 def _variance_ids(results: Results) -> list[FrequencyId]:

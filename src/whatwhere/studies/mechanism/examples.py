@@ -28,9 +28,7 @@ DECIMALS = 3
 
 
 def choose_inputs(model: GPTJ, task: Task, settings: MechanismSettings) -> list[Batch]:
-    """The input of Figures 1 and 3, then those of the page, one batch each.
-
-    The first is the user's own, or a sampled one that the model solves.
+    """The input of Figures 1 and 3 (the user's own, or a sampled one that the model solves), then those of the page.
 
     Raises:
         WhatwhereError: the text has no path, or the hop count does not exist.
@@ -53,16 +51,14 @@ def examples(model: GPTJ, task: Task, inputs: Sequence[Batch]) -> list[Example]:
     names = task.vocabulary.names
     return [
         Example(
-            number,
-            int(one.hops[0]),
-            " ".join(names[token] for token in one.tokens[0]),
-            " ".join(str(position) for position in one.paths[0] if position >= 0),
-            int(task.vocabulary.points(one.tokens[0]).argmax()),
-            names[one.answers[0]],
-            names[model.predict(one.tokens)[0]],
+            number, int(one.hops[0]),
+            tokens=" ".join(names[token] for token in one.tokens[0]),
+            path=" ".join(str(position) for position in one.paths[0] if position >= 0),
+            target=int(task.vocabulary.points(one.tokens[0]).argmax()),
+            answer=names[one.answers[0]], predicted=names[model.predict(one.tokens)[0]],
         )
         for number, one in enumerate(inputs)
-    ]
+    ]  # fmt: skip
 
 
 @torch.no_grad()

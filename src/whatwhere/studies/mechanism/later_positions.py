@@ -6,7 +6,6 @@ earlier positions are those of the finished run, in every layer. So only the lat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import torch
@@ -14,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from whatwhere.model.gptj import GPTJ, Edit, Written, turn
+from whatwhere.model.gptj import GPTJ, turn
+from whatwhere.studies.mechanism.observation import Edits
 
 
 class LaterPositions:
@@ -58,11 +58,11 @@ class LaterPositions:
 
     @torch.no_grad()
     def logits(
-        self, state: Float[Tensor, "n kept d_model"], start: int, edits: Mapping[int, Edit | Written] | None = None
+        self, state: Float[Tensor, "n kept d_model"], start: int, edits: Edits | None = None
     ) -> Float[Tensor, "n vocab"]:
         """The logits of the answer, from the residual stream before a layer, from the first changed position on.
 
-        ``edits`` are, by layer, a change of what its heads write; the finished run had the same.
+        The finished run had the same ``edits``.
         """
         for layer in range(start, len(self.blocks)):
             asked = 1 if layer == len(self.blocks) - 1 else state.shape[1]

@@ -17,6 +17,8 @@ from whatwhere.trace.traceable import trace
 
 AT_ONCE = 256
 """Inputs per pass: their residual streams in all layers then take about 30 MB."""
+Edits = Mapping[int, Edit | Written]
+"""By layer, a change of what its heads write."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +59,9 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
 
 @torch.no_grad()
 def record(
-    model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Mapping[int, Edit | Written] | None = None
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Edits | None = None
 ) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
-    """The residual stream before the first layer and after each, and what each layer's heads write.
-
-    ``edits`` are, by layer, a change of what its heads write; it is recorded as changed.
-    """
+    """The residual stream before the first layer and after each, and what each layer's heads write, as changed."""
     written: list[Tensor] = []
 
     def keep(layer: int, values: Tensor) -> Tensor:
@@ -79,16 +78,12 @@ def record(
 
 @torch.no_grad()
 def go_on(
-    model: GPTJ,
-    state: Float[Tensor, "n seq d_model"],
-    start: int,
-    edits: Mapping[int, Edit | Written] | None = None,
-    last: int | None = None,
+    model: GPTJ, state: Float[Tensor, "n seq d_model"], start: int, edits: Edits | None = None, last: int | None = None
 ) -> Float[Tensor, "n vocab"]:
     """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.
 
-    ``edits`` are, by layer, a change of what its heads write. In the last layer too it sees every position, unless
-    ``last`` names the last layer that still attends; from there on only the last position is computed.
+    In the last layer too ``edits`` see every position, unless ``last`` names the last layer that still attends; from
+    there on only the last position is computed.
     """
     blocks, edits = list(model.layers()), edits or {}
     for layer in range(start, len(blocks)):

@@ -14,7 +14,7 @@ The model runs on an input, but at one place it gets what it computed on the oth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 import torch
@@ -22,10 +22,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.heads.estimate import ratios, share
-from whatwhere.model.gptj import GPTJ, Edit, Written
+from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation
 from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import AT_ONCE, record, replaced
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, record, replaced
 from whatwhere.studies.mechanism.path_tables import Edge
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Head, Patched
@@ -97,12 +97,12 @@ def edges(
 
 @torch.no_grad()
 def edge_gains(
-    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Mapping[int, Edit | Written] | None = None
+    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Edits | None = None
 ) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
     """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
 
-    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is, by
-    layer, a change of what heads write in all runs.
+    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is a change
+    of what heads write in all runs.
     """
     hops, base = int(plain.hops[0]), base or {}
     at = torch.as_tensor(plain.paths).long().T  # [position, n]
