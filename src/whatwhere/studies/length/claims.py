@@ -56,7 +56,6 @@ def letter_to_850(evidence: Evidence) -> Finding:
 
 def number_barely(evidence: Evidence) -> Finding:
     """The length at which the number model falls below one half."""
-    accuracies(evidence, "number")
     row = _breaks(evidence).get((ACCURACY, MEASURED))
     if row is None or (row.longest < FIGURE and math.isnan(row.length.value)):
         raise NotTested(f"the number model was not measured up to {FIGURE} tokens.")
@@ -71,6 +70,7 @@ def number_barely(evidence: Evidence) -> Finding:
 
 def _breaks(evidence: Evidence) -> dict[tuple[str, str], Break]:
     """Where half of the number model's inputs fail, over all hop classes: by what fails and how it is known."""
+    accuracies(evidence, "number")  # it has learned its task
     rows = evidence.rows("length", "number", "breaks", Break)
     return {(row.what, row.source): row for row in rows if (row.hop, row.threshold) == (None, HALF)}
 
@@ -82,7 +82,6 @@ def _interval(length: Estimate) -> tuple[float, float]:
 
 def forecast(evidence: Evidence) -> Finding:
     """How far the break that inputs of the training length predict is from the measured one, in powers of two."""
-    accuracies(evidence, "number")
     found, wanted = _breaks(evidence), ((ACCURACY, MEASURED), (f"chain {MASS}", PREDICTED))
     if not all(key in found for key in wanted):
         raise NotTested("the number model has no measured or no predicted break.")

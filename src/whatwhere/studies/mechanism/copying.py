@@ -27,8 +27,7 @@ from torch import Tensor
 from whatwhere.heads.estimate import Estimate, ratios, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
-from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import AT_ONCE, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, LaterPositions, record
 from whatwhere.studies.mechanism.patching import solved_pairs
 from whatwhere.studies.mechanism.path_tables import Copying, Selectivity
 from whatwhere.studies.study import Progress, no_progress

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.patheffects import withStroke
 
-from whatwhere.studies.mechanism.flow import carriers
+from whatwhere.studies.mechanism.examples import carriers
 from whatwhere.studies.mechanism.tables import Example, Look
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, TASK

@@ -23,8 +23,7 @@ from whatwhere.studies.mechanism.ablation import (
     served_distances,
 )
 from whatwhere.studies.mechanism.copying import copying
-from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
-from whatwhere.studies.mechanism.flow import flow
+from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
 from whatwhere.studies.mechanism.patching import edges, patch, solved_pairs

@@ -24,8 +24,7 @@ from torch import Tensor
 from whatwhere.heads.estimate import ratios, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation
-from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, record, replaced
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, LaterPositions, record, replaced
 from whatwhere.studies.mechanism.path_tables import Edge
 from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Head, Patched

@@ -34,12 +34,8 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
     A change that keeps the hop count, so that both inputs ask for the same work, is preferred; an alphabet of 8 letters
     often has none, and then the count may change within the task's classes. Inputs that allow neither are left out.
 
-    Args:
-        task: the task.
-        batch: inputs of at least ``hop`` hops.
-        hop: which hop, from 1: the pointer at p_(hop-1) is exchanged. One more than the hops: the answer itself is
-            exchanged, and the path stays.
-        seed: of the choice among the tokens that serve.
+    Hops count from 1: the pointer at p_(hop-1) is exchanged. One more than the hops of the batch: the answer itself is
+    exchanged, and the path stays. The seed is that of the choice among the tokens that serve.
 
     Returns:
         The inputs for which there is a change, and the changed inputs.

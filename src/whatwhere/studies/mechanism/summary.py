@@ -50,16 +50,6 @@ def outcomes(results: Results) -> Mapping[str, float]:
     return sizes | {"layers_used": used.layers.value, "flow_in_time": all_heads.share.value}
 
 
-def shortcut_layers(rows: Sequence[tables.Move]) -> list[int]:
-    """Layers that often bring the answer from two or more hops nearer to it."""
-    return sorted({row.layer for row in _shortcut_rows(rows)})
-
-
-def _shortcut_rows(rows: Sequence[tables.Move]) -> list[tables.Move]:
-    far = [row for row in rows if row.hops_nearer is not None and row.hops_nearer >= 2]
-    return [row for row in far if row.share.low > SHORTCUT and row.share.n >= ENOUGH]
-
-
 def _heads(results: Results) -> list[RenderableType]:
     """What each head does, when the answer can be read, and what is right without this and all later layers."""
     kinds = {(row.layer, row.head): row.label for row in results.rows("kinds", tables.Kind)}
@@ -154,9 +144,10 @@ def _kinds(rows: Sequence[tables.GroupAblation]) -> str:
 
 def _shortcuts(rows: Sequence[tables.Move]) -> str:
     """Of the answers that each layer brings, the share that its head with most of them brings from far."""
-    far: dict[int, dict[int, float]] = {}
-    for row in _shortcut_rows(rows):
-        far.setdefault(row.layer, defaultdict(float))[row.head] += row.share.value
+    far: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        if (row.hops_nearer or 0) >= 2 and row.share.low > SHORTCUT and row.share.n >= ENOUGH:
+            far[row.layer][row.head] += row.share.value
     told = ", ".join(f"{_two_digits(max(far[layer].values()))} in layer {layer}" for layer in sorted(far))
     return f"of the answers that a layer brings, from two or more hops away {told or 'none'}."
 
