@@ -14,10 +14,11 @@ positions d hops away should be needed by every input of d or more hops.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -103,17 +104,16 @@ class Group:
 
 def ablate_heads(ablation: MeanAblation, batch: Batch, progress: Progress = no_progress) -> list[Ablation]:
     """Ablates each head alone, on all inputs, solved or not."""
-    losses = _losses(ablation, batch, [(head,) for head in ablation.heads], "ablating single heads", progress)
-    return [Ablation(*ablation.heads[at], *loss) for at, loss in losses]
+    losses = _losses(ablation, batch, {head: [head] for head in ablation.heads}, "ablating single heads", progress)
+    return [Ablation(*head, *loss) for head, loss in losses]
 
 
 def ablate_groups(
     ablation: MeanAblation, batch: Batch, groups: Sequence[Group], progress: Progress = no_progress
 ) -> list[GroupAblation]:
     """Ablates the heads of each group together."""
-    losses = _losses(ablation, batch, [group.heads for group in groups], "ablating groups of heads", progress)
-    names = [(group.family, group.name, write_heads(group.heads)) for group in groups]
-    return [GroupAblation(*names[at], *loss) for at, loss in losses]
+    losses = _losses(ablation, batch, {group: group.heads for group in groups}, "ablating groups of heads", progress)
+    return [GroupAblation(group.family, group.name, write_heads(group.heads), *loss) for group, loss in losses]
 
 
 def groups_of(kinds: Sequence[Kind], needed: Collection[Head]) -> list[Group]:
@@ -145,17 +145,17 @@ def mcnemar(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> floa
 
 
 def _losses(
-    ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Head]], what: str, progress: Progress
-) -> Iterator[tuple[int, tuple]]:
-    """For each set (by its number) and hop class the last six columns of both tables."""
+    ablation: MeanAblation, batch: Batch, sets: Mapping[Any, Collection[Head]], what: str, progress: Progress
+) -> Iterator[tuple[Any, tuple]]:
+    """For each set (by its key) and hop class the last six columns of both tables."""
     progress(what, 1, 2)
-    whole, *without = answered(ablation, batch, [(), *sets])
+    whole, *without = answered(ablation, batch, [(), *sets.values()])
     progress(what, 2, 2)
-    for at, right in enumerate(without):
+    for key, right in zip(sets, without, strict=True):
         for hops in np.unique(batch.hops).tolist():
             before, after = (each[batch.hops == hops] for each in (whole, right))
             loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)
-            yield at, (hops, share_of(before), share_of(after), loss, p_value, loss > LOSS and p_value < ALPHA)
+            yield key, (hops, share_of(before), share_of(after), loss, p_value, loss > LOSS and p_value < ALPHA)
 
 
 def served_distances(deliveries: Sequence[Delivery]) -> dict[int, list[int]]:

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.observation import observe
-from whatwhere.studies.mechanism.paths import as_batch
 from whatwhere.studies.mechanism.tables import Attention, Content, Example, Look, MechanismSettings
 from whatwhere.studies.results import Results
 from whatwhere.tasks.batch import Batch
@@ -47,6 +47,25 @@ def choose_inputs(model: GPTJ, task: Task, settings: MechanismSettings) -> list[
         return [shown]
     others = task.sample(settings.examples * task.max_hops, seed=settings.seed)
     return [shown, *(others[at : at + 1] for at in range(len(others)))]
+
+
+def as_batch(task: Task, tokens: Int[np.ndarray, "seq"]) -> Batch:
+    """One sequence with its answer and path.
+
+    Raises:
+        WhatwhereError: it has no answer, or no hop to follow.
+    """
+    if len(tokens) == 0:
+        raise WhatwhereError("expected an input of at least two tokens, got an empty one.")
+    if not task.vocabulary.points(tokens[-1:])[0]:
+        raise WhatwhereError(
+            f"expected an input whose last token points, got {task.decode(tokens[-1:])!r} at its end; the path starts "
+            f"there, so end it with {task.vocabulary.pointer}."
+        )
+    answers = task.solve(tokens[None])
+    paths, _ = task.follow(tokens[None])
+    hops = (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
+    return Batch(tokens[None].astype(np.int32), answers, hops, paths)
 
 
 def examples(model: GPTJ, task: Task, inputs: Sequence[Batch]) -> list[Example]:

@@ -187,12 +187,7 @@ def _heat(
 
 
 def _errorbar(
-    axes: Axes,
-    at: Sequence[Any],
-    estimates: Sequence[Estimate],
-    colour: str,
-    label: str = "this model",
-    line: str = "o-",
+    axes: Axes, at: Any, estimates: Sequence[Estimate], colour: str, label: str = "this model", line: str = "o-"
 ) -> None:
     values = [one.value for one in estimates]
     axes.errorbar(at, values, error_bars(estimates), fmt=line, color=colour, capsize=3, markersize=4, label=label)
