@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from whatwhere.heads.estimate import Estimate, share
+from whatwhere.heads.summary import WindowScores
 from whatwhere.studies.claim import Judged
 from whatwhere.studies.dynamics import DYNAMICS
 from whatwhere.studies.dynamics.measure import purity_rows
@@ -13,7 +14,7 @@ from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Score
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import judge
 from whatwhere.studies.mechanism import MECHANISM
-from whatwhere.studies.mechanism.tables import Ablation, MechanismSettings, SufficientSet, Window
+from whatwhere.studies.mechanism.tables import Ablation, MechanismSettings, SufficientSet
 from whatwhere.studies.results import Results
 
 STEPS = tuple(range(0, 1100, 100))
@@ -81,7 +82,7 @@ def made_up_mechanism(task: str, needed: Sequence[int], sufficient: str, window:
     results.write(
         "windows",
         [
-            Window(layer, 0, name, *(both if name == "target" else START), attention)
+            WindowScores(layer, 0, name, *(both if name == "target" else START), attention)
             for layer in range(12)
             for both in [window or world_score(task, layer, 1000)]
             for name, attention in (("target", 0.7), ("pre-target", 0.2))

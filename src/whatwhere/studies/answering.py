@@ -35,13 +35,17 @@ def answers(
     return torch.cat(each).cpu().numpy()
 
 
+def share_of(holds: Bool[np.ndarray, "n"]) -> Estimate:
+    """The share of inputs for which something holds, with Wilson's interval."""
+    return share(int(holds.sum()), len(holds))
+
+
 def shares_by_hop(right: Bool[np.ndarray, "n"], hops: Int[np.ndarray, "n"]) -> list[tuple[int | None, Estimate]]:
     """The share of inputs of each hop class for which something holds, then the mean over classes (None).
 
-    Classes have Wilson's interval. The mean gives each class the same weight, as in the paper. Its interval is that of
-    all inputs pooled: classes differ in size by one input at most, and the pooled interval is then the wider one.
+    The mean gives each class the same weight, as in the paper. Its interval is that of all inputs pooled: classes
+    differ in size by one input at most, and the pooled interval is then the wider one.
     """
-    classes = [int(hop) for hop in np.unique(hops)]
-    each = [(hop, share(int(right[hops == hop].sum()), int((hops == hop).sum()))) for hop in classes]
+    each = [(hop, share_of(right[hops == hop])) for hop in np.unique(hops).tolist()]
     mean = float(np.mean([estimate.value for _, estimate in each]))
-    return [*each, (None, replace(share(int(right.sum()), len(right)), value=mean))]
+    return [*each, (None, replace(share_of(right), value=mean))]

@@ -12,7 +12,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.mechanism.copying import Looks, copying, observe_looks, selectivity
 from whatwhere.studies.mechanism.observation import record
-from whatwhere.studies.mechanism.paths import change_one_hop
+from whatwhere.studies.mechanism.patching import change_one_hop
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.functions import follow_pointers
 from whatwhere.tasks.task import Task

@@ -6,8 +6,7 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.flow import carriers, flow
-from whatwhere.studies.mechanism.paths import as_batch
+from whatwhere.studies.mechanism.examples import as_batch, carriers, flow
 from whatwhere.studies.mechanism.tables import Look
 from whatwhere.tasks import LetterTask, NumberTask, Task
 from whatwhere.tasks.functions import follow_pointers

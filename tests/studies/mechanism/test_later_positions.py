@@ -8,8 +8,7 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import go_on, record
+from whatwhere.studies.mechanism.observation import LaterPositions, go_on, record
 
 SEQ = 9
 

@@ -10,8 +10,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.mechanism.ablation import MeanAblation
 from whatwhere.studies.mechanism.observation import go_on, record
-from whatwhere.studies.mechanism.patching import count_flips, edge_gains, edges, patch, solved_pairs
-from whatwhere.studies.mechanism.paths import change_one_hop
+from whatwhere.studies.mechanism.patching import change_one_hop, count_flips, edge_gains, edges, patch, solved_pairs
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch
 

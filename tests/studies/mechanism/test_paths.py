@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.mechanism.paths import as_batch, change_one_hop
+from whatwhere.studies.mechanism.examples import as_batch
+from whatwhere.studies.mechanism.patching import change_one_hop
 from whatwhere.tasks import LetterTask, NumberTask
 
 TASKS = [NumberTask(), LetterTask(), LetterTask(generator="decoy")]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from whatwhere.heads.estimate import UNDEFINED, Estimate
 from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
-from whatwhere.studies.mechanism.summary import outcomes, shortcut_layers, summary
+from whatwhere.studies.mechanism.summary import outcomes, summary
 from whatwhere.studies.results import Results
 
 
@@ -138,7 +138,7 @@ def test_a_model_that_needs_no_single_head_is_told_as_such() -> None:
 
 
 def test_shortcuts_are_layers_with_enough_far_looks() -> None:
-    assert shortcut_layers(ROWS["moves"]) == [0]
+    assert "two or more hops away .30 in layer 0." in squeezed(written().summary)
     assert "two or more hops away none." in squeezed(written(moves=ROWS["moves"][1:]).summary)
 
 

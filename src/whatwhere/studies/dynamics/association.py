@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.stats import spearmanr
 
-from whatwhere.heads.purity import GAMMAS, KINDS, Kind
+from whatwhere.heads.purity import KINDS, Kind
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import Lag
@@ -30,26 +30,22 @@ def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.nd
 
 def purity_with_accuracy(run: Training) -> float:
     """Rank correlation, over checkpoints, of the number of pure heads with mean accuracy."""
-    scored, accuracy = at_scored_steps(run)
-    found = run.scores.purity(GAMMAS[0])
-    pure = (found.positional | found.symbolic).sum((1, 2))[scored]
-    return rank_correlation(pure, accuracy.mean(1))
+    (scored, accuracy), found = at_scored_steps(run), run.scores.purity()
+    return rank_correlation((found.positional | found.symbolic).sum((1, 2))[scored], accuracy.mean(1))
 
 
 def heads_with_hops(run: Training, kind: Kind) -> float:
     """Rank correlation, over checkpoints, of the pure heads of a kind with the hop classes that are learned."""
     scored, accuracy = at_scored_steps(run)
-    pure = run.scores.purity(GAMMAS[0]).pure(kind).sum((1, 2))[scored]
-    return rank_correlation(pure, (accuracy >= LEARNED).sum(1))
+    return rank_correlation(run.scores.purity().pure(kind).sum((1, 2))[scored], (accuracy >= LEARNED).sum(1))
 
 
 def lags(run: Training) -> list[Lag]:
     """How long after each hop class was learned each head became pure for good; negative if it was before."""
-    learned = {hop: step for hop, step in crossings(run).items() if step == step}
-    found = run.scores.purity(GAMMAS[0])
+    learned = {hop: round(step) for hop, step in crossings(run).items() if step == step}
     return [
-        Lag(layer, head, kind, hop, joined, round(step), joined - round(step))
+        Lag(layer, head, kind, hop, joined, step, joined - step)
         for kind in KINDS
-        for joined, layer, head in found.joined(kind)
+        for joined, layer, head in run.scores.purity().joined(kind)
         for hop, step in learned.items()
     ]

@@ -14,6 +14,7 @@ from whatwhere.studies.dynamics.learned_runs import learned, require_start, trai
 from whatwhere.studies.dynamics.learning import crossings, spread
 from whatwhere.studies.dynamics.tables import Accuracy
 from whatwhere.studies.evidence import LEARNED, Evidence, NotTested
+from whatwhere.trace.layer import counted
 
 TASKS = ("number", "letter")
 HIGH = 0.9
@@ -25,21 +26,19 @@ def both_learned(evidence: Evidence) -> Finding:
     for model in TASKS:
         rows = evidence.rows("dynamics", model, "accuracy", Accuracy)
         split = "test" if any(row.split == "test" for row in rows) else "scored"
-        of_split = [row for row in rows if row.split == split]
-        last = max(row.step for row in of_split)
-        chosen = [row for row in of_split if row.step == last]
+        last = max(row.step for row in rows if row.split == split)
+        chosen = [row for row in rows if (row.split, row.step) == (split, last)]
         classes += [(row.accuracy.value, model, row) for row in chosen]
     worst, model, row = min(classes, key=lambda one: one[0])
     split = "test split" if row.split == "test" else "scored inputs"
-    why = f"The worst hop class of both models: {model} task, {row.hop} hop{'s' * (row.hop > 1)}, on the {split}."
+    why = f"The worst hop class of both models: {model} task, {counted(row.hop, 'hop')}, on the {split}."
     return Finding(worst, why, row.accuracy.interval, row.accuracy.n)
 
 
 def hops_in_order(evidence: Evidence, model: str) -> Finding:
     """Whether hop classes are learned one after another, and far enough apart not to count as at once."""
     steps, found = _order(evidence, model)
-    ordered = all(earlier <= later for earlier, later in pairwise(steps))
-    return replace(found, rest_holds=ordered)
+    return replace(found, rest_holds=all(earlier <= later for earlier, later in pairwise(steps)))
 
 
 def letter_together(evidence: Evidence) -> Finding:
@@ -69,9 +68,8 @@ def scores_start_high(evidence: Evidence) -> Finding:
         min(float(getattr(history, name)[0].min()) for history in histories)
         for name in ("positional", "symbolic", "entropy_share")
     )
-    value = min(positional, symbolic, entropy)
     why = f"At step 0 no head is below {positional:.3f} positional, {symbolic:.3f} symbolic, {entropy:.3f} entropy."
-    return Finding(value, why, None, runs["letter"].settings.inputs)
+    return Finding(min(positional, symbolic, entropy), why, None, runs["letter"].settings.inputs)
 
 
 def exclusion(evidence: Evidence) -> Finding:

@@ -10,30 +10,21 @@ across windows (docs/scores.md).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, label_of
+from whatwhere.heads.summary import WindowScores
 from whatwhere.studies.claim import Finding, listed
+from whatwhere.studies.dynamics import learned_runs
 from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
-from whatwhere.studies.dynamics.learned_runs import (
-    GAMMA,
-    Heads,
-    Kinds,
-    Which,
-    all_heads,
-    chosen_heads,
-    final_kinds,
-    learned,
-    over_band,
-    require_start,
-)
+from whatwhere.studies.dynamics.learned_runs import Heads, Kinds, Which, chosen_heads, final_kinds, learned, over_band
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.tables import Head, Window
+from whatwhere.studies.mechanism.tables import Head
 
 _OF: dict[Which, str] = {
     "all": "all heads",
@@ -45,56 +36,50 @@ _OF: dict[Which, str] = {
 def pure_at_maximum(evidence: Evidence, model: str, which: Which) -> Finding:
     """The share of heads that are pure, of either kind, at the moment of maximal accuracy."""
     run, heads = chosen_heads(evidence, model, which)
-    require_start(run, model)
+    learned_runs.require_start(run, model)
 
     def pure_at(history: ScoreHistory, at: int) -> Heads:
-        found = history.purity(GAMMA)
+        found = history.purity()
         return [head for head in heads if (found.positional | found.symbolic)[at][head]]
 
     steps = run.scores.steps
     at = int(np.searchsorted(steps, run.best, side="right")) - 1  # the checkpoint at or before t*
     then, now = pure_at(run.scores, at), pure_at(run.scores, -1)
     impure = [head for head in heads if head not in then]
-    pairs = [(run.scores.positional[at][head], run.scores.symbolic[at][head]) for head in impure[:4]]
-    scores = ", ".join(f"layer {_name(run, head)} {a:.2f}/{b:.2f}" for head, (a, b) in zip(impure, pairs, strict=False))
+    positional, symbolic = run.scores.positional[at], run.scores.symbolic[at]
+    scores = ", ".join(f"layer {_name(run, h)} {positional[h]:.2f}/{symbolic[h]:.2f}" for h in impure[:4])
     more = f" and {len(impure) - 4} more" if len(impure) > 4 else ""
     why = (
         f"At step {steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
         + f" Not pure then: {scores}{more} (positional/symbolic)." * bool(impure)
     )
     band = over_band(run, lambda history: len(pure_at(history, at)) / len(heads))
-    return replace(share_of_heads(len(then), len(heads), why, run), elsewhere=band)
+    return _finding(run, len(then) / len(heads), why, elsewhere=band)
 
 
 def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
     run, heads = chosen_heads(evidence, model, which)
     kinds = final_kinds(run, heads)
-    return _both_kinds(kinds, f"Of {_OF[which]}, {_told(kinds)} by the end of training.", run)
+    return _finding(run, _present(kinds), f"Of {_OF[which]}, {_told(kinds)} by the end of training.")
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
     """The same of the number model, where a head counts that is pure within the window it looks at most."""
-    run = learned(evidence, "number")
-    labels = {head: label_of(row.positional, row.symbolic, GAMMA) for head, row in main_windows(evidence).items()}
-    kinds: Kinds = {kind: [head for head, label in labels.items() if label == kind] for kind in KINDS}
-    return _both_kinds(kinds, f"Within the window it looks at most, {_told(kinds)} by the end of training.", run)
-
-
-def _both_kinds(kinds: Kinds, why: str, run: Training) -> Finding:
-    present = sum(bool(heads) for heads in kinds.values())
-    return Finding(float(present), why, None, run.settings.inputs)
+    run, rows = learned(evidence, "number"), main_windows(evidence)
+    kinds: Kinds = {kind: [head for head, row in rows.items() if _label(row) == kind] for kind in KINDS}
+    why = f"Within the window it looks at most, {_told(kinds)} by the end of training."
+    return _finding(run, _present(kinds), why)
 
 
 def letter_symbolic_only(evidence: Evidence, which: Which) -> Finding:
     """The share of needed heads of the letter model that are purely symbolic; no head may be purely positional."""
     run, heads = chosen_heads(evidence, "letter", which)
-    kinds, positional = final_kinds(run, heads), final_kinds(run, all_heads(run))["positional"]
+    kinds, positional = final_kinds(run, heads), final_kinds(run, learned_runs.all_heads(run))["positional"]
     why = (
         f"Of {_OF[which]}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely positional."
     )
-    found = share_of_heads(len(kinds["symbolic"]), len(heads), why, run)
-    return replace(found, rest_holds=not positional)
+    return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional)
 
 
 def needed_pure_within_window(evidence: Evidence) -> Finding:
@@ -102,38 +87,35 @@ def needed_pure_within_window(evidence: Evidence) -> Finding:
     run, heads = chosen_heads(evidence, "number", "needed")
     windows = main_windows(evidence)
     rows = [windows[head] for head in heads]
-    pure = [row for row in rows if label_of(row.positional, row.symbolic, GAMMA) in KINDS]
     told = ", ".join(
         f"layer {_name(run, (row.layer, row.head))} {row.positional:.2f}/{row.symbolic:.2f} in the {row.window} window"
         for row in rows
     )
-    return share_of_heads(len(pure), len(heads), f"At the end of training: {told}.", run)
+    return _finding(run, sum(_label(row) in KINDS for row in rows) / len(heads), f"At the end of training: {told}.")
 
 
 def positional_staircase(evidence: Evidence) -> Finding:
     """At how many separate checkpoints positional heads of the number model become pure for good."""
-    run = learned(evidence, "number")
-    require_start(run, "number")
-    joined = run.scores.purity(GAMMA).joined("positional")
-    rises = len({step for step, _, _ in joined})
+    run = learned(evidence, "number", from_start=True)
+
+    def rises(history: ScoreHistory) -> int:
+        return len({step for step, _, _ in history.purity().joined("positional")})
+
+    joined = run.scores.purity().joined("positional")
     told = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
-    band = over_band(run, lambda history: len({step for step, _, _ in history.purity(GAMMA).joined("positional")}))
-    why = f"Purely positional for good: {told}."
-    return Finding(float(rises), why, None, run.settings.inputs, elsewhere=band)
+    return _finding(run, rises(run.scores), f"Purely positional for good: {told}.", elsewhere=over_band(run, rises))
 
 
 def symbolic_early(evidence: Evidence) -> Finding:
     """When the first symbolic head is pure for good, as a multiple of when the last hop class is learned."""
-    run = learned(evidence, "number")
-    require_start(run, "number")
-    joined = run.scores.purity(GAMMA).joined("symbolic")
+    run = learned(evidence, "number", from_start=True)
+    joined = run.scores.purity().joined("symbolic")
     if not joined:
         return Finding(float("inf"), "No head of the number model becomes purely symbolic for good.")
     last = max(crossings(run).values())
     step, layer, _ = joined[0]
     why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {last:,.0f}."
-    value = step / max(last, 1.0)
-    return Finding(value, why, None, run.settings.inputs)
+    return _finding(run, step / max(last, 1.0), why)
 
 
 def shift_at_smaller_gamma(evidence: Evidence) -> Finding:
@@ -150,24 +132,23 @@ def shift_at_smaller_gamma(evidence: Evidence) -> Finding:
     if not shifts:
         raise NotTested(f"no head of either model ends pure at gamma {GAMMAS[0]}, so there are no curves to compare.")
     why = f"Of {len(shifts)} heads that end pure at gamma {GAMMAS[0]}, {never} never are at {GAMMAS[1]}."
-    return Finding(float(np.mean(shifts)), why, None, run.settings.inputs)
+    return _finding(run, np.mean(shifts), why)
 
 
 def last_to_be_symbolic(evidence: Evidence) -> Finding:
     """How many heads of the letter model become purely symbolic after that of the last layer."""
-    run = learned(evidence, "letter")
-    require_start(run, "letter")
+    run = learned(evidence, "letter", from_start=True)
     last = run.scores.shape[0] - 1
 
     def later(history: ScoreHistory) -> float:
-        joined = {layer: step for step, layer, _ in history.purity(GAMMA).joined("symbolic")}
+        joined = {layer: step for step, layer, _ in history.purity().joined("symbolic")}
         return float(sum(step > joined[last] for step in joined.values())) if last in joined else math.inf
 
-    joined = run.scores.purity(GAMMA).joined("symbolic")
+    joined = run.scores.purity().joined("symbolic")
     told = ", ".join(f"{layer} at step {step:,}" for step, layer, _ in joined[-4:]) or "no head"
     why = f"The last to be purely symbolic for good: layer {told}."
     why += f" Layer {last} never is." * math.isinf(later(run.scores))
-    return Finding(later(run.scores), why, None, run.settings.inputs, elsewhere=over_band(run, later))
+    return _finding(run, later(run.scores), why, elsewhere=over_band(run, later))
 
 
 def purity_follows_accuracy(evidence: Evidence) -> Finding:
@@ -177,7 +158,7 @@ def purity_follows_accuracy(evidence: Evidence) -> Finding:
     told = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
     if any(map(math.isnan, found.values())):
         raise NotTested(f"too few checkpoints differ to rank them: {told}.")
-    return Finding(min(found.values()), f"Spearman's rank correlation: {told}.", None, runs["letter"].settings.inputs)
+    return _finding(runs["letter"], min(found.values()), f"Spearman's rank correlation: {told}.")
 
 
 def positional_with_hops(evidence: Evidence) -> Finding:
@@ -186,21 +167,29 @@ def positional_with_hops(evidence: Evidence) -> Finding:
     value = heads_with_hops(run, "positional")
     if math.isnan(value):
         raise NotTested("no head of the number model becomes purely positional, or no hop class is learned on the way.")
-    joined = {layer: step for step, layer, _ in run.scores.purity(GAMMA).joined("positional")}
+    joined = {layer: step for step, layer, _ in run.scores.purity().joined("positional")}
     heads = ", ".join(f"layer {layer} at {step:,}" for layer, step in joined.items()) or "none for good"
     hops = ", ".join(f"{hop} hops at {step:,.0f}" for hop, step in crossings(run).items())
-    return Finding(value, f"Positional heads: {heads}. Learned: {hops}.", None, run.settings.inputs)
+    return _finding(run, value, f"Positional heads: {heads}. Learned: {hops}.")
 
 
-def main_windows(evidence: Evidence) -> dict[Head, Window]:
+def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
     """Of each head of the number model, its scores within the window that gets most of its attention."""
-    rows = sorted(evidence.rows("mechanism", "number", "windows", Window), key=lambda row: row.attention)
+    rows = sorted(evidence.rows("mechanism", "number", "windows", WindowScores), key=lambda row: row.attention)
     return dict(sorted({(row.layer, row.head): row for row in rows}.items()))  # of a head, the last one stays
 
 
-def share_of_heads(hits: int, count: int, why: str, run: Training) -> Finding:
-    """A share of heads; heads are no sample, so it has a spread over seeds only."""
-    return Finding(hits / count, why, None, run.settings.inputs)
+def _finding(run: Training, value: Any, why: str, **more: Any) -> Finding:
+    """A number of heads or steps. Heads are no sample, so it has no interval; seeds show its spread."""
+    return Finding(float(value), why, None, run.settings.inputs, **more)
+
+
+def _label(row: WindowScores) -> str:
+    return label_of(row.positional, row.symbolic)
+
+
+def _present(kinds: Kinds) -> int:
+    return sum(map(bool, kinds.values()))
 
 
 def _name(run: Training, head: Head) -> str:

@@ -60,11 +60,7 @@ class ScoreHistory:
 
 
 class Training:
-    """One result of the study: learning curves and scores of a run.
-
-    Args:
-        results: of the study; each table is read when it is first asked for.
-    """
+    """One result of the study: learning curves and scores of a run; each table is read when it is first asked for."""
 
     def __init__(self, results: Results) -> None:
         self.results, self.settings = results, results.settings
@@ -146,8 +142,5 @@ class Training:
     def pure(self, gamma: float, reading: str = "last", tau: float | None = None) -> list[PureHead]:
         """The rows of one tolerance, reading and temperature (the chosen one by default), two for each head."""
         wanted = self.settings.tau if tau is None else tau
-        return [
-            row
-            for row in self.pure_heads
-            if (row.gamma, row.reading) == (gamma, reading) and math.isclose(row.tau, wanted)
-        ]
+        rows = [row for row in self.pure_heads if (row.gamma, row.reading) == (gamma, reading)]
+        return [row for row in rows if math.isclose(row.tau, wanted)]

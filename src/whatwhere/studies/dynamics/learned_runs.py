@@ -10,24 +10,19 @@ from typing import Literal
 
 import numpy as np
 
-from whatwhere.heads.purity import GAMMAS, KINDS, Kind
+from whatwhere.heads.purity import KINDS, Kind
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.claims import needed_heads, working_heads
 from whatwhere.studies.mechanism.tables import Head
 
-GAMMA = GAMMAS[0]
 Heads = Sequence[Head]
 Kinds = dict[Kind, list[Head]]
 Which = Literal["all", "needed", "sufficient"]
 
 
 def training(evidence: Evidence, model: str) -> Training:
-    """A model along its training.
-
-    Raises:
-        NotTested: it was not measured.
-    """
+    """A model along its training; not tested if a table is not there."""
     results = evidence.results("dynamics", model)
     for table in ("accuracy", "scores", "readings"):
         if not results.has(table):
@@ -35,23 +30,17 @@ def training(evidence: Evidence, model: str) -> Training:
     return Training(results)
 
 
-def learned(evidence: Evidence, model: str) -> Training:
-    """The same, of a model that has learned its task: statements about solutions do not speak of other models.
-
-    Raises:
-        NotTested: it was not measured, or it has not learned its task.
-    """
+def learned(evidence: Evidence, model: str, *, from_start: bool = False) -> Training:
+    """The same, of a model that has learned its task: statements about solutions do not speak of other models."""
     run = training(evidence, model)
     require_learned(model, [float(run.accuracy[-1].min())])
+    if from_start:
+        require_start(run, model)
     return run
 
 
 def require_start(run: Training, model: str) -> None:
-    """Refuses scores that do not begin before training: they cannot tell when something came about.
-
-    Raises:
-        NotTested: they begin later.
-    """
+    """Refuses scores that do not begin before training: they cannot tell when something came about."""
     if run.scores.steps[0] != 0:
         raise NotTested(f"the scores of the {model} model begin at step {run.scores.steps[0]}, not before training.")
 
@@ -62,11 +51,7 @@ def all_heads(run: Training) -> Heads:
 
 
 def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training, Heads]:
-    """A model that has learned its task, and all of its heads or those that it needs (by the mechanism study).
-
-    Raises:
-        NotTested: it was not measured, the model has not learned, or no head is needed.
-    """
+    """A model that has learned its task, and all of its heads or those that it needs (by the mechanism study)."""
     run = learned(evidence, model)
     if which == "sufficient":
         return run, working_heads(evidence, model)
@@ -78,7 +63,7 @@ def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training
 
 def final_kinds(run: Training, heads: Heads) -> Kinds:
     """Which of some heads end pure, by kind."""
-    found = run.scores.purity(GAMMA)
+    found = run.scores.purity()
     return {kind: [head for head in heads if found.pure(kind)[-1][head]] for kind in KINDS}
 
 

@@ -20,34 +20,27 @@ _RESAMPLES = 200
 
 
 def crossing(
-    steps: Int[np.ndarray, "step"],
-    accuracy: Float[np.ndarray, "step"],
-    counts: Float[np.ndarray, "step"] | None = None,
-    level: float = LEARNED,
+    steps: Int[np.ndarray, "step"], accuracy: Float[np.ndarray, "step"], counts: Float[np.ndarray, "step"] | None = None
 ) -> float:
-    """The step at which the isotonic fit of an accuracy reaches a level, linear between steps; NaN if it never does.
+    """The step at which the isotonic fit of an accuracy reaches 0.9, linear between steps; NaN if it never does.
 
-    Args:
-        steps: of the evaluations.
-        accuracy: at each of them; NaN where there is none.
-        counts: inputs of each evaluation, its weight in the fit; equal ones by default.
-        level: to be reached.
+    The counts are the inputs of each evaluation, its weight in the fit: equal ones by default. NaN is no evaluation.
     """
     known = ~np.isnan(accuracy)
     if not known.any():
         return math.nan
     weights = None if counts is None else counts[known]
     steps, fitted = steps[known], isotonic_regression(accuracy[known], weights=weights).x
-    if fitted[-1] < level:
+    if fitted[-1] < LEARNED:
         return math.nan
-    at = int((fitted >= level).argmax())
+    at = int((fitted >= LEARNED).argmax())
     around = slice(max(at - 1, 0), at + 1)
-    return float(np.interp(level, fitted[around], steps[around]))
+    return float(np.interp(LEARNED, fitted[around], steps[around]))
 
 
-def crossings(run: Training) -> dict[int, float]:
-    """The step at which each hop class is learned; NaN for a class that never is."""
-    curves = zip(run.hops, run.accuracy.T, run.counts.T, strict=True)
+def crossings(run: Training, accuracy: Float[np.ndarray, "step hop"] | None = None) -> dict[int, float]:
+    """The step at which each hop class is learned, by its own accuracy or by another; NaN for a class that never is."""
+    curves = zip(run.hops, (run.accuracy if accuracy is None else accuracy).T, run.counts.T, strict=True)
     return {hop: crossing(run.steps, curve, counts) for hop, curve, counts in curves}
 
 
@@ -63,6 +56,6 @@ def spread(run: Training, seed: int = 0) -> Estimate:
     return Estimate(_ratio(run, run.accuracy), float(low[0]), float(high[0]), int(np.median(counts.sum(1))))
 
 
-def _ratio(run: Training, shares: Float[np.ndarray, "step hop"]) -> float:
-    found = [crossing(run.steps, curve, counts) for curve, counts in zip(shares.T, run.counts.T, strict=True)]
+def _ratio(run: Training, accuracy: Float[np.ndarray, "step hop"]) -> float:
+    found = crossings(run, accuracy).values()
     return max(found) / max(min(found), 1.0) if not any(map(math.isnan, found)) else math.nan

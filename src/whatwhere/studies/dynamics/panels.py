@@ -15,6 +15,7 @@ from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.summary import head_name, joined
 from whatwhere.studies.dynamics.tables import PureHead
 from whatwhere.studies.style import ENTROPY, HOPS, LINE, NEUTRAL, PALE, POSITIONAL, SYMBOLIC
+from whatwhere.trace.layer import counted
 
 MEAN = "#b5179e"
 """Magenta, as in the paper."""
@@ -33,7 +34,7 @@ def step_axis(axes: Axes, last: int) -> None:
 def draw_accuracy(axes: Axes, run: Training) -> None:
     """The accuracy of each hop class, and their mean (Figure 2A)."""
     for hop, curve in zip(run.hops, run.accuracy.T, strict=True):
-        at, label = (hop - 1) % len(HOPS), f"{hop} hop{'s' * (hop > 1)}"
+        at, label = (hop - 1) % len(HOPS), counted(hop, "hop")
         axes.plot(run.steps, curve, HOP_LINES[at], color=HOPS[at], linewidth=1.4, label=label)
     axes.plot(run.steps, run.mean, color=MEAN, linewidth=2.2, label="mean")
     axes.set_ylim(-0.03, 1.06)

@@ -20,9 +20,7 @@ GEOMETRY = Study(
     },
     figures=(
         Figure("frequency-use", ".figures:draw_frequencies", ("weights", "ids")),
-        Figure(
-            "figure-4-geometry", ".plane_figures:draw_planes", ("weights", "queries", "matching", "vectors")
-        ),
+        Figure("figure-4-geometry", ".figures:draw_planes", ("weights", "queries", "matching", "vectors")),
         Figure("frequency-gating", ".figures:draw_gating", ("gating",)),
         Figure("table-angles", ".figures:draw_angles", ("ids",), shows="models"),
     ),

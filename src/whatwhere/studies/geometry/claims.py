@@ -9,20 +9,14 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.geometry import tables
-from whatwhere.studies.geometry.tables import (
-    AS_TRAINED,
-    AT_POINTERS,
-    PAPER_IDS,
-    VARIANCE,
-    FrequencyId,
-    GatedAccuracy,
-    NullComparison,
-)
+from whatwhere.studies.geometry.tables import AT_POINTERS, PAPER_IDS, VARIANCE, NullComparison, PlaneWeight
+from whatwhere.studies.terminal import ends, spanned
 
 LAYER = 1
 """The layer of Figure 4B."""
@@ -32,7 +26,6 @@ FIRST = range(4)
 """The layers that the paper's number model indexes with: as many as the longest input has hops."""
 AFTER = range(5, 12)
 """Those that only propagate in the paper's table; layer 4 (ID 10) stands between."""
-POINTERS = "pointers"
 SELDOM = 0.05
 """The share of shuffles that may read as much."""
 SHUFFLES = 1000
@@ -40,8 +33,8 @@ SHUFFLES = 1000
 
 def learned(evidence: Evidence, model: str) -> None:
     """Refuses a model that has not learned its task, by its accuracy with no plane closed."""
-    rows = evidence.rows("geometry", model, "gating", GatedAccuracy)
-    require_learned(model, [r.accuracy.value for r in rows if r.kind == AS_TRAINED and r.hop is not None])
+    rows = evidence.rows("geometry", model, "gating", tables.GatedAccuracy)
+    require_learned(model, [r.accuracy.value for r in rows if r.kind == tables.AS_TRAINED and r.hop is not None])
 
 
 def beside_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
@@ -75,7 +68,7 @@ def queries_turn(evidence: Evidence, everything: bool) -> Finding:
     slope = row.slope
     why = (
         f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {slope.value:.2f} per integer "
-        f"({slope.low:.2f} to {slope.high:.2f}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
+        f"({ends(slope, between=' to ')}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
     )
     stands_out, ranks = beside_nulls(evidence, f"queries turn {wanted}")
     return Finding(row.agreement, why + ranks, None, slope.n, rest_holds=stands_out)
@@ -85,14 +78,13 @@ def keys_aligned(evidence: Evidence, group: str) -> Finding:
     """How far the keys of layer 1 point the same way in its dominant plane."""
     learned(evidence, "number")
     table = evidence.rows("geometry", "number", "keys", tables.KeyAlignment)
-    rows = {row.keys: row.alignment for row in table if (row.layer, row.head) == (LAYER, 0)}
+    rows = {row.keys: row for row in table if (row.layer, row.head) == (LAYER, 0)}
     if group not in rows:
         raise NotTested(f"the alignment of keys of layer {LAYER} was not measured.")
-    plane = next(row.plane for row in table if (row.layer, row.head) == (LAYER, 0))
-    each = ", ".join(f"{name} {one.value:.3f}" for name, one in rows.items())
-    why = f"Layer {LAYER}, plane {plane}: {each} (1 is aligned, 0 cancels)."
-    one = rows[group]
-    if group == "all" and one.value < NEAR <= min(rows[name].value for name in ("target", POINTERS)):
+    each = ", ".join(f"{name} {row.alignment.value:.3f}" for name, row in rows.items())
+    why = f"Layer {LAYER}, plane {rows[group].plane}: {each} (1 is aligned, 0 cancels)."
+    one = rows[group].alignment
+    if group == "all" and one.value < NEAR <= min(rows[name].alignment.value for name in ("target", "pointers")):
         why += " Each window has one direction, and the two are opposite: the head looks at one kind of token only."
     return Finding(one.value, why + beside_nulls(evidence, f"keys aligned {group}")[1], one.interval, one.n)
 
@@ -100,18 +92,18 @@ def keys_aligned(evidence: Evidence, group: str) -> Finding:
 def plane_of_layer_1(evidence: Evidence) -> Finding:
     """The ID of the plane that carries layer 1 of the number model, and how far it leads."""
     learned(evidence, "number")
-    weights = evidence.rows("geometry", "number", "weights", tables.PlaneWeight)
-    by_layer: dict[int, list[tables.PlaneWeight]] = {}
+    by_layer: dict[int, list[PlaneWeight]] = {}
+    weights = evidence.rows("geometry", "number", "weights", PlaneWeight)
     for row in sorted(weights, key=lambda row: -row.weight.value):
-        if row.measure == VARIANCE and row.head == 0:
+        if (row.measure, row.head) == (VARIANCE, 0):
             by_layer.setdefault(row.layer, []).append(row)
     if LAYER not in by_layer:
         raise NotTested(f"the planes of layer {LAYER} were not weighed.")
     first, second = by_layer.pop(LAYER)[:2]
     share = first.weight
     why = (
-        f"ID {first.plane} has {share.value:.2f} ({share.low:.2f} to {share.high:.2f}) of the logits' variance, the "
-        f"next, ID {second.plane}, {second.weight.value:.2f}."
+        f"ID {first.plane} has {spanned(share, between=' to ')} of the logits' variance, the next, ID {second.plane}, "
+        f"{second.weight.value:.2f}."
     )
     others = [rows[0].weight.value for rows in by_layer.values()]
     why += f" {sum(o >= share.value for o in others)} of {len(others)} other layers have a plane of as large a share."
@@ -119,13 +111,9 @@ def plane_of_layer_1(evidence: Evidence) -> Finding:
 
 
 def weighted_ids(evidence: Evidence, model: str, layers: Iterable[int], measure: str = VARIANCE) -> dict[int, Estimate]:
-    """The weighted IDs of some layers of a model (first head).
-
-    Raises:
-        NotTested: the model has not learned its task, or is too shallow.
-    """
+    """The weighted IDs of the layers of a model (first head); not tested if one of ``layers`` is not among them."""
     learned(evidence, model)
-    rows = evidence.rows("geometry", model, "ids", FrequencyId)
+    rows = evidence.rows("geometry", model, "ids", tables.FrequencyId)
     ids = {row.layer: row.weighted_id for row in rows if row.measure == measure and row.head == 0}
     missing = [at for at in layers if at not in ids or math.isnan(ids[at].value)]
     if missing:
@@ -160,31 +148,26 @@ def faster_than_later_layers(evidence: Evidence) -> Finding:
 
 def distance_to_table(evidence: Evidence) -> Finding:
     """The mean distance between our 24 weighted IDs and the paper's, beside that between our own measures."""
-    ours: dict[str, list[float]] = {}
+    table = np.concatenate(list(PAPER_IDS.values()))  # [model and layer]
+    ours: dict[str, Float[np.ndarray, "id"]] = {}
     inputs = 0
     for measure in (VARIANCE, "norm", "margin", AT_POINTERS):
-        for model, quoted in PAPER_IDS.items():
-            ids = weighted_ids(evidence, model, range(len(quoted)), measure)
-            ours.setdefault(measure, []).extend(ids[at].value for at in range(len(quoted)))
-            inputs = ids[0].n
-    table = np.concatenate(list(PAPER_IDS.values()))
-    far = {measure: float(np.abs(np.array(ids) - table).mean()) for measure, ids in ours.items()}
-    apart = [float(np.abs(np.subtract(a, b)).mean()) for a, b in combinations(ours.values(), 2)]
+        found = [weighted_ids(evidence, model, range(len(quoted)), measure) for model, quoted in PAPER_IDS.items()]
+        ours[measure] = np.array([ids[at].value for ids in found for at in range(len(table) // len(found))])
+        inputs = found[-1][0].n
+    far = {measure: float(np.abs(ids - table).mean()) for measure, ids in ours.items()}
+    apart = [float(np.abs(a - b).mean()) for a, b in combinations(ours.values(), 2)]
     random = np.random.default_rng(0)
-    halves = np.stack(
-        [np.concatenate([random.permutation(ids) for ids in PAPER_IDS.values()]) for _ in range(SHUFFLES)]
-    )
-    near = int((np.abs(np.array(ours[VARIANCE]) - halves).mean(1) <= far[VARIANCE]).sum())
-    each = "; ".join(
-        f"{model} {', '.join(f'{x:.0f}' for x in ids)}"
-        for model, ids in zip(PAPER_IDS, np.split(np.array(ours[VARIANCE]), len(PAPER_IDS)), strict=True)
-    )
+    shuffled = [np.concatenate([random.permutation(ids) for ids in PAPER_IDS.values()]) for _ in range(SHUFFLES)]
+    near = int((np.abs(ours[VARIANCE] - np.stack(shuffled)).mean(1) <= far[VARIANCE]).sum())
+    by_model = zip(PAPER_IDS, np.split(ours[VARIANCE], len(PAPER_IDS)), strict=True)
+    each = "; ".join(f"{model} {', '.join(f'{x:.0f}' for x in ids)}" for model, ids in by_model)
     why = (
         f"Ours: {each}. Our four measures differ by {min(apart):.1f} to {max(apart):.1f} IDs from each other; "
         f"{near} of {SHUFFLES:,} tables with shuffled layers are as near."
     )
-    others = {measure: value for measure, value in far.items() if measure != VARIANCE}
-    return Finding(far[VARIANCE], why, None, inputs, elsewhere={"measure": others})
+    value = far.pop(VARIANCE)
+    return Finding(value, why, None, inputs, elsewhere={"measure": far})
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

@@ -1,31 +1,44 @@
-"""Figures of frequency use: the frequency figure, the paper's table of angles, and closed bands."""
+"""Figure 4, the figure and the paper's table of frequencies, and closed bands.
+
+Figure 4 shows keys and queries of the construction and of trained layers, in the plane that each head uses most.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from whatwhere.model.rope import rope_frequencies
-from whatwhere.studies.geometry.tables import PAPER_PLANES, SLIDING, VARIANCE, FrequencyId, GatedAccuracy
+from whatwhere.studies.geometry import tables
+from whatwhere.studies.geometry.tables import SLIDING, VARIANCE, FrequencyId, GatedAccuracy, PlaneVector, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
+from whatwhere.studies.terminal import spanned
+from whatwhere.trace.layer import counted
 
-PAPER_FREQUENCIES = rope_frequencies(2 * PAPER_PLANES, 10000.0)
+PAPER_FREQUENCIES = rope_frequencies(2 * tables.PAPER_PLANES, 10000.0)
 """The paper's frequencies, by ID less one."""
+PICTURED = 2
+"""How many trained layers stand beside the construction."""
+KEY = {
+    "number": "arrows are queries by their integer, squares keys of symbols, triangles keys of integers",
+    "letter": "arrows are queries by the letter that they ask for, squares keys by their letter",
+    "both": "arrows are queries by the letter that they ask for, squares keys by their letter",
+}
+"""What is what in the planes."""
 
 
 def draw_frequencies(results: Mapping[str, Results]) -> Figure:
     """Layer by plane: shares of the logits' variance, with the mean IDs, ours and the paper's."""
     (one,) = results.values()
     weights = one.frame("weights").query("measure == @VARIANCE")
-    shares = (
-        weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
-    )  # [head, plane]
+    shares = weights.pivot(index=["layer", "head"], columns="plane", values="weight").to_numpy().clip(0)
     table, task = _variance_ids(one), one.task
     heads, planes = [(row.layer, row.head) for row in table], shares.shape[1]
     figure, axes = pyplot.subplots(figsize=(8.5, 1.6 + 0.24 * len(heads)))
@@ -66,7 +79,7 @@ def draw_gating(results: Mapping[str, Results]) -> Figure:
         shares = [row.accuracy for row in here]
         left.errorbar(
             middle, [share.value for share in shares], yerr=error_bars(shares), fmt="-o", markersize=3, linewidth=1.2,
-            elinewidth=0.8, color=HOPS[(hop - 1) % len(HOPS)], label=f"{hop} hop{'s' * (hop > 1)}",
+            elinewidth=0.8, color=HOPS[(hop - 1) % len(HOPS)], label=counted(hop, "hop"),
         )  # fmt: skip
     width = max((row.closed for row in sliding), default=0)
     left.set(ylim=(-0.03, 1.05), xlabel=f"middle of the {width} closed IDs (1 fastest)", ylabel="accuracy")
@@ -111,10 +124,95 @@ def draw_angles(results: Mapping[str, Results]) -> Figure:
 def _angle_cells(row: FrequencyId | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
-    ids = row.weighted_id
     theirs = "" if row.paper_id is None else f"{row.paper_id} ({float(PAPER_FREQUENCIES[row.paper_id - 1]):.4f})"
-    return f"{ids.value:.1f} ({ids.low:.1f}-{ids.high:.1f})", f"{row.frequency:.4f}", theirs
+    return spanned(row.weighted_id, ".1f"), f"{row.frequency:.4f}", theirs
 
 
 def _variance_ids(results: Results) -> list[FrequencyId]:
     return [row for row in results.rows("ids", FrequencyId) if row.measure == VARIANCE]
+
+
+def draw_planes(results: Mapping[str, Results]) -> Figure:
+    """Keys and queries of the construction (A), of trained layers (B), and the share of each plane (C)."""
+    (one,) = results.values()
+    task = one.task
+    vectors = one.rows("vectors", PlaneVector)
+    weights = [row for row in one.rows("weights", PlaneWeight) if row.measure == VARIANCE]
+    chosen = _pictured(one.rows("queries", tables.QueryTurn), one.rows("matching", tables.LetterMatching))
+    figure, panels = pyplot.subplots(1, len(chosen) + 2, figsize=(3.2 * (len(chosen) + 2), 3.9))
+    if chosen:
+        first = next(row for row in weights if (row.layer, row.head, row.plane) == chosen[0][:3])
+        names = [row.name for row in vectors if row.role == "query" and (row.layer, row.head) == chosen[0][:2]]
+        _construction(panels[0], task, first.frequency, names)
+    else:  # no head has a dominant plane
+        panels[0].set_axis_off()
+        panels[0].set_title("A, B: no layer with a clear plane")
+    for axes, (layer, head, plane, caption) in zip(panels[1:-1], chosen, strict=True):
+        here = [row for row in vectors if (row.layer, row.head, row.plane) == (layer, head, plane)]
+        _trained(axes, task, here)
+        axes.set_title(f"B. layer {layer}, plane {plane}\n{caption}")
+    for (layer, head, _, _), mark in zip(chosen, ("-o", "--s", ":^"), strict=False):
+        shares = [row for row in weights if (row.layer, row.head) == (layer, head)]
+        panels[-1].plot([r.plane for r in shares], [r.weight.value for r in shares], mark, markersize=2.5,
+                        label=f"layer {layer}")  # fmt: skip
+    panels[-1].set(xlabel="frequency ID", ylabel="share of the logits' variance")
+    panels[-1].set_title("C. planes that carry the logits\n")
+    if chosen:
+        panels[-1].legend()
+        figure.supxlabel(f"A, B: {KEY[task]}; each kind is scaled to its longest", fontsize=8)
+    return figure
+
+
+def _pictured(
+    turns: Sequence[tables.QueryTurn], matches: Sequence[tables.LetterMatching]
+) -> list[tuple[int, int, int, str]]:
+    """The layers whose geometry is clearest: layer, head, plane and a caption."""
+    clearest = sorted(tables.clearest_turns(turns), key=lambda row: -row.agreement * row.r2)[:PICTURED]
+    matching = sorted(matches, key=lambda row: -row.matching.value)[:PICTURED]
+    found = [
+        (r.layer, r.head, r.plane, f"integers {r.integers}: slope {r.slope.value:.2f} (theory {r.predicted:.2f})")
+        for r in clearest
+    ]
+    found += [(r.layer, r.head, r.plane, f"queries match keys: {r.matching.value:.2f}") for r in matching]
+    return sorted(found)
+
+
+def _construction(axes: Axes, task: str, frequency: float, names: Sequence[str]) -> None:
+    """T_Index: keys are v, the query of i is v turned back by i theta. T_Retrieval: an angle for each letter."""
+    up = math.pi / 2
+    if task == "number":
+        queries = {name: up - int(name) * frequency for name in names}
+        axes.set_title(f"A. construction T_Index\n$\\theta$ = {frequency:.3g}, every key = v")
+        keys = {"v": up}
+    else:
+        queries = {name: up + index * 2 * math.pi / len(names) for index, name in enumerate(names)}
+        axes.set_title("A. construction T_Retrieval\nan angle for each letter")
+        keys = queries
+    rows = [PlaneVector(0, 0, 1, "key", name, math.cos(a), math.sin(a), 1) for name, a in keys.items()]
+    rows += [PlaneVector(0, 0, 1, "query", name, math.cos(a), math.sin(a), 1) for name, a in queries.items()]
+    _trained(axes, task, rows)
+
+
+def _trained(axes: Axes, task: str, rows: Sequence[PlaneVector]) -> None:
+    """Arrows for queries, squares for keys; each kind scaled to its longest."""
+    axes.set_aspect("equal")
+    axes.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), xticks=[], yticks=[])
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    circle = np.linspace(0, 2 * math.pi, 200)
+    axes.plot(np.cos(circle), np.sin(circle), color=PALE, linewidth=0.8)
+    for role in ("key", "query"):
+        here = [row for row in rows if row.role == role]
+        longest = max((math.hypot(row.x, row.y) for row in here), default=1.0) or 1.0
+        for row in here:
+            x, y = row.x / longest, row.y / longest
+            if role == "query":
+                axes.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": TASK[task], "linewidth": 1})
+                size = math.hypot(x, y) or 1.0
+                place = x + 0.12 * x / size, y + 0.12 * y / size
+                axes.text(*place, row.name, color=TASK[task], ha="center", va="center", fontsize=7)
+            else:
+                mark, colour = ("^", "#1f3b73") if row.name.isdigit() else ("s", "black")
+                axes.plot(x, y, mark, color=colour, markersize=4, alpha=0.6)
+                if task == "letter" and len(here) > 1:
+                    axes.annotate(row.name, (x, y), (3, 3), textcoords="offset points", fontsize=7)

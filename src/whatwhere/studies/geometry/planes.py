@@ -25,14 +25,9 @@ RESAMPLES = 500
 
 
 class Plane:
-    """The keys and queries of one head within one plane, on some inputs.
+    """The keys and queries of one head within one plane (by its ID, from 1), on some inputs.
 
-    Args:
-        task: says what a token asks for and what it carries.
-        layer: a trace whose queries are the positions of all pointers.
-        tokens: the inputs.
-        head: which head.
-        plane: the ID of the plane, from 1.
+    The queries of the traced layer are the positions of all pointers.
     """
 
     def __init__(
@@ -42,24 +37,21 @@ class Plane:
         self.place = layer.layer, head, plane
         self.frequency = float(layer.rotation.frequencies[plane - 1])
         split = layer.rotation.planes
-        self.queries = split(layer.queries[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, query, 2]
+        queries = split(layer.queries[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, query, 2]
         self.keys = split(layer.keys[:, head])[..., plane - 1, :].double().cpu().numpy()  # [batch, key, 2]
         vocabulary = task.vocabulary
         self.pointers = vocabulary.points(tokens)  # [batch, key]
         self.query_names, self.key_names = vocabulary.request_names, vocabulary.label_names
         asked = vocabulary.requests(tokens[:, layer.query_positions.cpu().numpy()])
-        carried = vocabulary.labels(tokens)
-        self.by_query = sums(self.queries, asked, len(self.query_names))  # [batch, name, 3]
-        self.by_key = sums(self.keys, carried, len(self.key_names))
+        self.by_query = sums(queries, asked, len(self.query_names))  # [batch, name, 3]
+        self.by_key = sums(self.keys, vocabulary.labels(tokens), len(self.key_names))
 
     def alignments(self) -> list[KeyAlignment]:
         """The alignment of all keys and of each group."""
-        units = unit(self.keys)
         rows = []
         for name, members in key_groups(self.pointers).items():
-            totals = sums(units, np.where(members, 0, -1), 1)  # [batch, 1, 3]
-            drawn = bootstrap_means(totals, resamples=RESAMPLES)
-            lengths = np.linalg.norm(means(drawn)[:, 0], axis=-1)
+            totals = sums(unit(self.keys), np.where(members, 0, -1), 1)  # [batch, 1, 3]
+            lengths = np.linalg.norm(means(bootstrap_means(totals, resamples=RESAMPLES))[:, 0], axis=-1)
             value = float(np.linalg.norm(means(totals.sum(0))[0]))
             rows.append(KeyAlignment(*self.place, name, self._estimate(value, lengths)))
         return rows

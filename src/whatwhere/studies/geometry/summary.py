@@ -11,7 +11,8 @@ from whatwhere.heads.frequency import MEASURES
 from whatwhere.studies.geometry import tables
 from whatwhere.studies.geometry.tables import SLIDING, VARIANCE, FrequencyId, GatedAccuracy, KeyAlignment
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
+from whatwhere.trace.layer import counted
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -30,9 +31,9 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
     for row, norm, margin in zip(by_measure[VARIANCE], by_measure["norm"], by_measure["margin"], strict=True):
         ids = row.weighted_id
         made.add_row(
-            str(row.layer), str(row.head), f"{ids.value:.0f}", f"{ids.low:.1f}-{ids.high:.1f}",
-            f"{row.frequency:.4f}", str(row.paper_id or ""), str(row.dominant or ""),
-            f"{row.dominant_weight.value:.2f}", f"{norm.weighted_id.value:.0f}", f"{margin.weighted_id.value:.0f}",
+            str(row.layer), str(row.head), f"{ids.value:.0f}", ends(ids, ".1f"), f"{row.frequency:.4f}",
+            str(row.paper_id or ""), str(row.dominant or ""), f"{row.dominant_weight.value:.2f}",
+            f"{norm.weighted_id.value:.0f}", f"{margin.weighted_id.value:.0f}",
         )  # fmt: skip
     note = (
         "ID: mean frequency ID (1 is the fastest), weighted by each plane's share of the logits' variance (W2). "
@@ -44,10 +45,11 @@ def _frequencies(rows: Sequence[FrequencyId]) -> list[RenderableType]:
 
 def _planes(results: Results) -> list[RenderableType]:
     keys = {(row.layer, row.head, row.keys): row.alignment for row in results.rows("keys", KeyAlignment)}
-    shuffled = [
-        row for row in results.rows("nulls", tables.NullComparison) if row.null == "shuffled names" and row.nulls
-    ]
-    chance = {(row.layer, row.head, row.statement): f"{row.reached / row.nulls:.3f}" for row in shuffled}
+    chance = {
+        (row.layer, row.head, row.statement): f"{row.reached / row.nulls:.3f}"
+        for row in results.rows("nulls", tables.NullComparison)
+        if row.null == "shuffled names" and row.nulls
+    }
     blocks: list[RenderableType] = []
     turns = tables.clearest_turns(results.rows("queries", tables.QueryTurn))
     if turns:
@@ -59,9 +61,8 @@ def _planes(results: Results) -> list[RenderableType]:
             made.add_row(
                 str(row.layer), str(row.plane),
                 *(f"{keys[row.layer, row.head, of].value:.2f}" for of in ("target", "pointers")), row.integers,
-                f"{row.slope.value:.2f}", f"{row.slope.low:.2f} {row.slope.high:.2f}", f"{row.predicted:.2f}",
-                f"{row.agreement:.2f}",
-                chance.get((row.layer, row.head, f"queries turn {row.integers}"), ""),
+                f"{row.slope.value:.2f}", ends(row.slope, between=" "), f"{row.predicted:.2f}",
+                f"{row.agreement:.2f}", chance.get((row.layer, row.head, f"queries turn {row.integers}"), ""),
                 "target" if row.aim_target > row.aim_pointers else "pointers",
             )  # fmt: skip
         note = (
@@ -73,13 +74,13 @@ def _planes(results: Results) -> list[RenderableType]:
         blocks += [made, remark(note)]
     matching = results.rows("matching", tables.LetterMatching)
     if matching:
-        names = "layer", "ID", "keys aligned", "queries match keys", "95 %", "chance"
-        made = table(*names, title="\nRetrieval geometry in the dominant plane")
-        for row in matching:
-            aligned, match = keys[row.layer, row.head, "all"], row.matching
-            numbers = f"{aligned.value:.2f}", f"{match.value:.2f}", f"{match.low:.2f} {match.high:.2f}"
-            seldom = chance.get((row.layer, row.head, "queries match keys"), "")
-            made.add_row(str(row.layer), str(row.plane), *numbers, seldom)
+        made = table(
+            "layer", "ID", "keys aligned", "queries match keys", "95 %", "chance",
+            rows=((str(row.layer), str(row.plane), f"{keys[row.layer, row.head, 'all'].value:.2f}",
+                   f"{row.matching.value:.2f}", ends(row.matching, between=" "),
+                   chance.get((row.layer, row.head, "queries match keys"), "")) for row in matching),
+            title="\nRetrieval geometry in the dominant plane",
+        )  # fmt: skip
         note = (
             "match: cosine between the queries for a letter and its keys, less that for other letters. chance: share "
             "of shuffles of the letters that match as well."
@@ -91,17 +92,16 @@ def _planes(results: Results) -> list[RenderableType]:
 def _gating(rows: Sequence[GatedAccuracy]) -> list[RenderableType]:
     hops = sorted({row.hop for row in rows if row.hop is not None})
     made = table(
-        "", "layers", *(f"{hop} hop{'s' * (hop > 1)}" for hop in hops), "mean", "95 %", left=("",),
+        "", "layers", *(counted(hop, "hop") for hop in hops), "mean", "95 %", left=("",),
         title="\nAccuracy with frequencies closed",
     )  # fmt: skip
     for name in dict.fromkeys(row.variation for row in rows if row.kind != SLIDING):
         here = {row.hop: row for row in rows if row.variation == name}
         mean = here[None]
         closed = f" ({mean.first}-{mean.last})" if mean.first is not None and mean.kind != tables.ALONE else ""
-        share = mean.accuracy
         made.add_row(
             name.split(" in ")[0] + closed, mean.layers or "all", *(f"{here[hop].accuracy.value:.2f}" for hop in hops),
-            f"{share.value:.3f}", f"{share.low:.3f}-{share.high:.3f}",
+            f"{mean.accuracy.value:.3f}", ends(mean.accuracy, ".3f"),
         )  # fmt: skip
     note = "In brackets: the closed IDs. fast: a turn or more within the training length; slow: below 1/20 of one."
     blocks: list[RenderableType] = [made, remark(note)]
@@ -111,7 +111,6 @@ def _gating(rows: Sequence[GatedAccuracy]) -> list[RenderableType]:
         share = worst.accuracy
         blocks.append(
             f"Closing {worst.closed} neighbouring IDs in all layers leaves accuracy at {share.value:.3f} "
-            f"({share.low:.3f}-{share.high:.3f}, {share.n} inputs) or above; "
-            f"it is lowest for {worst.first}-{worst.last}."
+            f"({ends(share, '.3f')}, {share.n} inputs) or above; it is lowest for {worst.first}-{worst.last}."
         )
     return blocks

@@ -72,12 +72,18 @@ class FrequencyId:
 
 
 @dataclass(frozen=True)
-class KeyAlignment:
-    """Whether the keys of one head point the same way in its dominant plane."""
+class InPlane:
+    """One head and its dominant plane: the first columns of all that follow but the last."""
 
     layer: int
     head: int
     plane: int
+
+
+@dataclass(frozen=True)
+class KeyAlignment(InPlane):
+    """Whether the keys of one head point the same way in its dominant plane."""
+
     keys: str
     """``all``, or those of the ``target`` window or of ``pointers``."""
     alignment: Estimate
@@ -85,12 +91,9 @@ class KeyAlignment:
 
 
 @dataclass(frozen=True)
-class QueryTurn:
+class QueryTurn(InPlane):
     """How the queries of the number task turn with their integer in the dominant plane of one head."""
 
-    layer: int
-    head: int
-    plane: int
     integers: str
     """Which ones: all, those that may point at a pointer, or those that the query needs to reach the target window."""
     slope: Estimate
@@ -108,23 +111,17 @@ class QueryTurn:
 
 
 @dataclass(frozen=True)
-class LetterMatching:
+class LetterMatching(InPlane):
     """Whether the queries for a letter point where its keys do, in the dominant plane of one head."""
 
-    layer: int
-    head: int
-    plane: int
     matching: Estimate
     """Mean cosine for equal letters less that for different ones, both centred over letters."""
 
 
 @dataclass(frozen=True)
-class PlaneVector:
+class PlaneVector(InPlane):
     """The mean vector of one token's keys or queries in the dominant plane, before rotation."""
 
-    layer: int
-    head: int
-    plane: int
     role: str
     """``query`` or ``key``."""
     name: str
@@ -134,12 +131,9 @@ class PlaneVector:
 
 
 @dataclass(frozen=True)
-class NullComparison:
+class NullComparison(InPlane):
     """One statement about a head's dominant plane, beside a null; see :mod:`whatwhere.studies.geometry.nulls`."""
 
-    layer: int
-    head: int
-    plane: int
     statement: str
     """``queries turn 1-16``, ``keys aligned all``, ``queries match keys``."""
     null: str

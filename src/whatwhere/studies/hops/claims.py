@@ -11,8 +11,6 @@ from whatwhere.studies.mechanism.tables import LayersUsed
 
 LEAST_SEEN = 0.5
 """Of the inputs of a hop count, the share in which the answer must come to be readable, to speak of its layers."""
-
-
 CEILING = 0.99
 """The accuracy beyond training from which a loop has nothing to add."""
 

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from whatwhere.studies.hops.summary import blocks_named
-from whatwhere.studies.hops.tables import LoopedAccuracy
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import LINE, MARK, NEUTRAL, TASK
 
@@ -24,11 +23,10 @@ def draw_hops(results: Mapping[str, Results]) -> Figure:
     """Accuracy with the last block looped, the layers that each chain takes, and every looped stretch as a map."""
     (one,) = results.values()
     frame, layers = one.frame("accuracy"), one.frame("layers")
-    task, trained = str(one.inputs["task"]["name"]), int(frame.query("trained").hops.max())
+    task, trained = one.task, int(frame.query("trained").hops.max())
     looped = frame[frame["first"].notna()]
     panels = 3 if len(looped) else 2
-    figure, axes = pyplot.subplots(1, panels, figsize=(4.6 * panels, 4.4), squeeze=False)
-    left, middle = axes[0, 0], axes[0, 1]
+    figure, (left, middle, *right) = pyplot.subplots(1, panels, figsize=(4.6 * panels, 4.4))
     plain = frame.query("first.isna()")
     _points(left, plain, "accuracy", fmt=f"{MARK[task]}-", color=TASK[task], label="as trained (95 %)")
     end = looped["last"].max()
@@ -48,9 +46,9 @@ def draw_hops(results: Mapping[str, Results]) -> Figure:
     middle.legend(fontsize=7, loc="upper left")
     for panel in (left, middle):
         _hop_axis(panel, int(frame.hops.max()), trained)
-    if len(looped):
-        _draw_map(axes[0, 2], one)
-        figure.colorbar(axes[0, 2].images[0], ax=axes[0, 2], shrink=0.8, label="accuracy, one loop more")
+    for panel in right:
+        _draw_map(panel, looped.query("loops == 1"))
+        figure.colorbar(panel.images[0], ax=panel, shrink=0.8, label="accuracy, one loop more")
     return figure
 
 
@@ -60,17 +58,13 @@ def _points(axes: Axes, rows: pd.DataFrame, column: str, **style: Any) -> None:
     axes.errorbar(rows.hops, rows[column], np.abs(ends - rows[column].to_numpy(float)), capsize=2, **style)
 
 
-def _draw_map(axes: Axes, one: Results) -> None:
+def _draw_map(axes: Axes, rows: pd.DataFrame) -> None:
     """Each stretch run once more, by hops."""
-    rows = [row for row in one.rows("accuracy", LoopedAccuracy) if row.loops == 1]
-    hops = sorted({row.hops for row in rows})
-    names = list(dict.fromkeys(blocks_named(row.first, row.last) for row in rows))
-    shares = np.full((len(names), len(hops)), np.nan)
-    for row in rows:
-        shares[names.index(blocks_named(row.first, row.last)), hops.index(row.hops)] = row.accuracy.value
+    rows = rows.assign(blocks=[*map(blocks_named, rows["first"].tolist(), rows["last"].tolist())])
+    shares = rows.pivot(index="blocks", columns="hops", values="accuracy").loc[rows.blocks.unique()]
     axes.imshow(shares, aspect="auto", vmin=0, vmax=1, cmap="viridis")
-    axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.set_xticks(range(len(hops)), [str(hop) for hop in hops])
+    axes.set_yticks(range(len(shares)), shares.index, fontsize=7)
+    axes.set_xticks(range(len(shares.columns)), shares.columns)
     axes.grid(visible=False)
     axes.set_xlabel("hops")
     axes.set_title("which blocks may run twice")
@@ -79,7 +73,7 @@ def _draw_map(axes: Axes, one: Results) -> None:
 def draw_models(results: Mapping[str, Results]) -> Figure:
     """Accuracy by hops of several models as they are."""
     figure, axes = pyplot.subplots(figsize=(6, 4.2))
-    tasks = {name: str(one.inputs["task"]["name"]) for name, one in results.items()}
+    tasks = {name: one.task for name, one in results.items()}
     by_task = len(set(tasks.values())) == len(tasks)  # then a task's own colour tells them apart
     most, trained = 1, 1
     for index, (name, one) in enumerate(results.items()):

@@ -3,25 +3,35 @@
 Longer chains are those of the study ``mechanism`` (:meth:`~whatwhere.tasks.task.Task.chains`): one generator for every
 hop count. Which loop is best is chosen on these inputs, so it is asked again on others. Tables are written after each
 hop count, and what they hold is not measured again.
+
+A looped transformer runs some of its blocks again with the same weights: the residual stream after the last of them
+goes through them once more, then on through the rest of the model. It asks whether a block does one hop, whatever
+stands before it: then it could do the next one too. Only our own model gives the residual stream that this needs.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Bool
+import torch
+from jaxtyping import Int
 
-from whatwhere.heads.estimate import Estimate, mean, share
+from whatwhere.heads.estimate import mean
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.hops.looped_blocks import Stretch, looped_answers
+from whatwhere.studies.answering import share_of
 from whatwhere.studies.hops.tables import BEST, LAST_BLOCK, LONGEST, Confirmed, HopsSettings, LoopedAccuracy
-from whatwhere.studies.mechanism.observation import observe
+from whatwhere.studies.mechanism.observation import go_on, observe
 from whatwhere.studies.mechanism.readout import layers_used
 from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.task import Task
+from whatwhere.trace.layer import counted
+
+Stretch = tuple[int, int]
+"""The first and the last of some neighbouring blocks."""
 
 
 def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Progress) -> None:
@@ -31,15 +41,14 @@ def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Pro
     most = min(LONGEST, task.most_hops)
     accuracy, layers = results.rows("accuracy", LoopedAccuracy), results.rows("layers", LayersUsed)
     for hops in range(len(layers) + 1, most + 1):
-        progress(f"{hops} hop{'s' * (hops > 1)}", hops - 1, most + 1)
+        progress(counted(hops, "hop"), hops - 1, most + 1)
         batch = task.chains(settings.inputs, hops, settings.seed)
         right = model.predict(batch.tokens) == batch.answers
-        about = hops, hops <= task.max_hops
-        guess = task.chain_chance(hops)
+        about, guess = (hops, hops <= task.max_hops), task.chain_chance(hops)
         accuracy = [row for row in accuracy if row.hops < hops]  # an interrupted sitting may have left some of these
-        accuracy.append(LoopedAccuracy(*about, None, None, 0, _share(right), guess))
+        accuracy.append(LoopedAccuracy(*about, None, None, 0, share_of(right), guess))
         accuracy += [
-            LoopedAccuracy(*about, *stretch, loops, _share(found == batch.answers), guess)
+            LoopedAccuracy(*about, *stretch, loops, share_of(found == batch.answers), guess)
             for stretch, loops, found in looped_answers(model, batch.tokens, settings.loops)
         ]
         layers += layers_used(observe(model, batch.tokens), batch, settings.seed)
@@ -50,33 +59,53 @@ def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Pro
     progress("hops measured", most + 1, most + 1)
 
 
+def stretches(depth: int) -> list[Stretch]:
+    """Each block alone, then each third of the model."""
+    thirds = [(int(third[0]), int(third[-1])) for third in np.array_split(np.arange(depth), 3) if len(third)]
+    single = [(block, block) for block in range(depth)]
+    return [*single, *(third for third in thirds if third not in single)]
+
+
+@torch.no_grad()
+def looped_answers(
+    model: GPTJ, tokens: Int[np.ndarray, "n seq"], loops: int, some: list[Stretch] | None = None
+) -> Iterator[tuple[Stretch, int, Int[np.ndarray, "n"]]]:
+    """What a model answers with blocks run again: the stretch, how often (1 .. loops), the answers.
+
+    ``some`` are the blocks: every block and every third by default.
+    """
+    states = list(model.residuals(model.check_tokens(tokens)))  # before the first block and after each
+    blocks = list(model.layers())
+    for first, last in stretches(len(blocks)) if some is None else some:
+        state = states[last + 1]  # [n, seq, d_model]
+        for again in range(1, loops + 1):
+            for block in range(first, last + 1):
+                state = blocks[block](state, *model.turns_of(block, tokens.shape[1]))
+            yield (first, last), again, go_on(model, state, last + 1).argmax(-1).cpu().numpy()
+
+
 def _confirm(model: GPTJ, task: Task, rows: list[LoopedAccuracy], settings: HopsSettings) -> list[Confirmed]:
     """The best loops beyond the trained hops, on other inputs; none if nothing is looped or no chain is longer.
 
     Chains without a token that looks like the answer are left out: they can be answered without a hop.
     """
     beyond = sorted({row.hops for row in rows if not row.trained and row.guess < 1})
-    means: dict[tuple[Stretch, int], list[float]] = defaultdict(list)
+    found: dict[tuple[Stretch, int], list[float]] = defaultdict(list)
     for row in rows:
         if row.hops in beyond and row.first is not None and row.last is not None:
-            means[(row.first, row.last), row.loops].append(row.accuracy.value)
-    if not means:
+            found[(row.first, row.last), row.loops].append(row.accuracy.value)
+    if not found:
         return []
+    means = {loop: float(np.mean(shares)) for loop, shares in found.items()}
     end, made = model.config.layers - 1, []
-    for choice, allowed in ((LAST_BLOCK, lambda stretch: stretch == (end, end)), (BEST, lambda _: True)):
-        stretch, loops = max((key for key in means if allowed(key[0])), key=lambda key: np.mean(means[key]))
-        before, after = [], []
+    for choice, allowed in ((LAST_BLOCK, [(end, end)]), (BEST, stretches(end + 1))):
+        stretch, loops = max((loop for loop in means if loop[0] in allowed), key=lambda loop: means[loop])
+        right: list[np.ndarray] = []  # of each hop count [before or after, n]
         for hops in beyond:
             batch = task.chains(settings.inputs, hops, settings.seed + 1)
-            *_, (_, _, found) = looped_answers(model, batch.tokens, loops, [stretch])
-            before.append(model.predict(batch.tokens) == batch.answers)
-            after.append(found == batch.answers)
-        pair = np.concatenate(before), np.concatenate(after)
-        lead = mean(pair[1].astype(np.float64) - pair[0], seed=settings.seed)
-        chosen_at = float(np.mean(means[stretch, loops]))
-        made.append(Confirmed(choice, *stretch, loops, chosen_at, _share(pair[0]), _share(pair[1]), lead))
+            *_, (_, _, answers) = looped_answers(model, batch.tokens, loops, [stretch])
+            right.append(np.stack([model.predict(batch.tokens), answers]) == batch.answers)
+        before, after = np.concatenate(right, 1)
+        lead = mean(after.astype(np.float64) - before, seed=settings.seed)
+        made.append(Confirmed(choice, *stretch, loops, means[stretch, loops], share_of(before), share_of(after), lead))
     return made
-
-
-def _share(right: Bool[np.ndarray, "n"]) -> Estimate:
-    return share(int(right.sum()), len(right))

@@ -11,7 +11,7 @@ from rich.table import Table
 from whatwhere.studies.hops.tables import Confirmed, LoopedAccuracy
 from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -21,14 +21,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         "layers: until the answer can be read at the last token, by the model's own unembedding; never read: inputs in "
         "which it cannot. guess: accuracy of a guess among the tokens that look like the answer."
     )
-    blocks: list[RenderableType] = [
-        f"Chains beyond training: {escape(results.name)}",
-        _plain(rows, layers),
-        remark(note),
-    ]
-    if any(row.loops for row in rows):
-        blocks += [_loops(rows), *_confirmed(results.rows("confirmed", Confirmed))]
-    return blocks
+    loops = [_loops(rows), *_confirmed(results.rows("confirmed", Confirmed))] if any(row.loops for row in rows) else []
+    return [f"Chains beyond training: {escape(results.name)}", _plain(rows, layers), remark(note), *loops]
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
@@ -52,10 +46,8 @@ def _plain(rows: Sequence[LoopedAccuracy], layers: Sequence[LayersUsed]) -> Tabl
         if row.first is None:
             share, at = row.accuracy, used[row.hops].layers
             made.add_row(
-                str(row.hops), "yes" if row.trained else "no", f"{share.value:.3f}",
-                f"{share.low:.3f}-{share.high:.3f}",
-                f"{row.guess:.2f}", str(share.n), f"{at.value:.2f}", f"{at.low:.2f}-{at.high:.2f}",
-                str(used[row.hops].never),
+                str(row.hops), "yes" if row.trained else "no", f"{share.value:.3f}", ends(share, ".3f"),
+                f"{row.guess:.2f}", str(share.n), f"{at.value:.2f}", ends(at), str(used[row.hops].never),
             )  # fmt: skip
     return made
 
@@ -76,7 +68,7 @@ def _loops(rows: Sequence[LoopedAccuracy]) -> Table:
     return made
 
 
-def _confirmed(rows: Sequence[Confirmed]) -> list[RenderableType]:
+def _confirmed(rows: Sequence[Confirmed]) -> list[Table]:
     if not rows:
         return []
     made = table("", "loop", "chosen at", "before", "after", "lead", "95 %", left=("", "loop"),
@@ -85,6 +77,6 @@ def _confirmed(rows: Sequence[Confirmed]) -> list[RenderableType]:
         made.add_row(
             row.choice, f"{blocks_named(row.first, row.last)}, {row.loops} more", f"{row.chosen_at:.3f}",
             f"{row.before.value:.3f}", f"{row.after.value:.3f}", f"{row.lead.value:+.3f}",
-            f"{row.lead.low:+.3f} to {row.lead.high:+.3f}",
+            ends(row.lead, "+.3f", " to "),
         )  # fmt: skip
     return [made]

@@ -10,6 +10,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MASS, MEASURED, PREDICTED, Accuracy, Break
+from whatwhere.studies.terminal import ends
 from whatwhere.theory.discrepancy import index_printed_bound, retrieval_printed_bound
 from whatwhere.theory.printed import INDEX_THETA, LETTERS, RETRIEVAL_THETA
 
@@ -48,26 +49,30 @@ def letter_to_850(evidence: Evidence) -> Finding:
     if end < LONGEST:
         raise NotTested(f"the letter model was measured up to {end} tokens, not up to {LONGEST}.")
     worst = min(rows, key=lambda n: rows[n].value)
-    at_end = f"{rows[end].value:.3f} ({rows[end].low:.3f} to {rows[end].high:.3f}, {rows[end].n} inputs)"
+    at_end = f"{rows[end].value:.3f} ({ends(rows[end], '.3f', ' to ')}, {rows[end].n} inputs)"
     why = f"The lowest is at {worst} tokens; at {end} it is {at_end}."
-    row = rows[worst]
-    return Finding(row.value, why, row.interval, row.n)
+    return Finding(rows[worst].value, why, rows[worst].interval, rows[worst].n)
 
 
 def number_barely(evidence: Evidence) -> Finding:
     """The length at which the number model falls below one half."""
-    accuracies(evidence, "number")
-    breaks = evidence.rows("length", "number", "breaks", Break)
-    found = [r for r in breaks if (r.what, r.hop, r.threshold) == (ACCURACY, None, HALF)]
-    if not found or (found[0].longest < FIGURE and math.isnan(found[0].length.value)):
+    row = _breaks(evidence).get((ACCURACY, MEASURED))
+    if row is None or (row.longest < FIGURE and math.isnan(row.length.value)):
         raise NotTested(f"the number model was not measured up to {FIGURE} tokens.")
-    length = found[0].length
+    length = row.length
     if math.isnan(length.value):
-        return Finding(math.inf, f"Accuracy stays above {HALF} up to {found[0].longest} tokens.", None, length.n)
+        return Finding(math.inf, f"Accuracy stays above {HALF} up to {row.longest} tokens.", None, length.n)
     low, high = _interval(length)
-    end = f"beyond {found[0].longest}" if math.isinf(high) else f"{high:.0f}"
+    end = f"beyond {row.longest}" if math.isinf(high) else f"{high:.0f}"
     why = f"Accuracy falls below {HALF} at {length.value:.0f} tokens ({low:.0f} to {end}), interpolated."
     return Finding(length.value, why, (low, high), length.n)
+
+
+def _breaks(evidence: Evidence) -> dict[tuple[str, str], Break]:
+    """Where half of the number model's inputs fail, over all hop classes: by what fails and how it is known."""
+    accuracies(evidence, "number")  # it has learned its task
+    rows = evidence.rows("length", "number", "breaks", Break)
+    return {(row.what, row.source): row for row in rows if (row.hop, row.threshold) == (None, HALF)}
 
 
 def _interval(length: Estimate) -> tuple[float, float]:
@@ -77,14 +82,10 @@ def _interval(length: Estimate) -> tuple[float, float]:
 
 def forecast(evidence: Evidence) -> Finding:
     """How far the break that inputs of the training length predict is from the measured one, in powers of two."""
-    accuracies(evidence, "number")
-    rows = [
-        row for row in evidence.rows("length", "number", "breaks", Break) if (row.hop, row.threshold) == (None, HALF)
-    ]
-    found = {(row.what, row.source): row.length for row in rows}
-    measured, predicted = found.get((ACCURACY, MEASURED)), found.get((f"chain {MASS}", PREDICTED))
-    if measured is None or predicted is None:
+    found, wanted = _breaks(evidence), ((ACCURACY, MEASURED), (f"chain {MASS}", PREDICTED))
+    if not all(key in found for key in wanted):
         raise NotTested("the number model has no measured or no predicted break.")
+    measured, predicted = (found[key].length for key in wanted)
     if math.isnan(measured.value) or math.isnan(predicted.value):
         raise NotTested("the number model does not break within the lengths measured, or is not predicted to.")
     lengths = (measured.value, *_interval(measured))

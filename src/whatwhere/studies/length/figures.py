@@ -16,6 +16,7 @@ from whatwhere.studies.length import tables
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Break, Hop
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, LINE, MARK, NEUTRAL, TASK, length_axis
+from whatwhere.trace.layer import counted
 
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKS = "osD^vPX"
@@ -35,8 +36,8 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     left = panels[0, 0]
     for hop in sorted(plain.hop.dropna().unique().tolist()):
         rows = plain.query("hop == @hop")
-        left.plot(rows.length, rows.accuracy, color=HOPS[(hop - 1) % len(HOPS)], linewidth=1.2,
-                  label=f"{hop} hop{'s' * (hop > 1)}")  # fmt: skip
+        colour, label = HOPS[(hop - 1) % len(HOPS)], counted(hop, "hop")
+        left.plot(rows.length, rows.accuracy, color=colour, linewidth=1.2, label=label)
     _curve(left, means.query("variation == @AS_TRAINED"), ACCURACY, "o-", color=TASK[task], label="mean (95 %)")
     for source, rows in chain.query("hop.isna() and rule == @MASS").groupby("source"):
         line = "--" if source == MEASURED else ":"

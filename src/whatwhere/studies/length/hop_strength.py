@@ -24,7 +24,7 @@ from torch import Tensor
 
 from whatwhere.heads.estimate import Estimate, bootstrap_interval, share
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.answering import shares_by_hop
+from whatwhere.studies.answering import TOKENS_AT_ONCE, shares_by_hop
 from whatwhere.studies.length.tables import MARGIN, MASS, Cell, Chain, Hop
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
@@ -32,8 +32,6 @@ from whatwhere.trace.forward import AttentionCall, Changes, Edit
 from whatwhere.trace.interventions import Intervention
 from whatwhere.trace.own import OwnModel
 
-TOKENS_AT_ONCE = 1 << 13
-"""Tokens run at a time: 100 MB of keys and residuals for the paper's model."""
 RESAMPLES = 500
 HELD = 0.5
 """The attention on the right key above which a hop holds."""
@@ -57,11 +55,7 @@ def measure_hops(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[
     """
     some = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
     parts = [_measure(model, task, batch[start : start + some], interventions) for start in range(0, len(batch), some)]
-    return HopStrength(
-        margin=np.concatenate([part.margin for part in parts], -1),
-        mass=np.concatenate([part.mass for part in parts], -1),
-        right=np.concatenate([part.right for part in parts]),
-    )
+    return HopStrength(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in vars(parts[0])))
 
 
 def _measure(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[Intervention]) -> HopStrength:
@@ -108,9 +102,7 @@ def path_hops(
 
 def hop_rows(source: str, length: int, strength: HopStrength, seed: int = 0) -> list[Hop]:
     """One row for each cell that occurs; infinite margins (no rival in sight) are left out of the mean margin."""
-    layers, heads, depth = strength.margin.shape[:3]
-    cells = [(a, h, s, t) for a in range(layers) for h in range(heads) for s in range(depth) for t in range(s + 1)]
-    cells = [cell for cell in cells if not np.isnan(strength.mass[cell]).all()]
+    cells = [tuple(cell) for cell in np.argwhere(~np.isnan(strength.mass).all(-1)).tolist()]
     if not cells:
         return []
     margin = np.stack([strength.margin[cell] for cell in cells], 1)  # [n, cell]

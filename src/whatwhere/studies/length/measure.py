@@ -79,8 +79,8 @@ def _write_hops(
     A length counts as measured once its accuracy is there, so what an interrupted sitting left of it is replaced.
     """
     first, seed, here = length == task.length, results.settings.seed, (MEASURED, length)
-    table = [] if first else [row for row in results.rows("hops", Hop) if (row.source, row.length) != here]
-    chain = [] if first else [row for row in results.rows("chain", Chain) if (row.source, row.length) != here]
+    table = [row for row in results.rows("hops", Hop) if not first and (row.source, row.length) != here]
+    chain = [row for row in results.rows("chain", Chain) if not first and (row.source, row.length) != here]
     table += hop_rows(MEASURED, length, strength, seed)
     working = tables.working_cells(table, task.length)
     chain += chain_rows(MEASURED, length, strength, hops, working)

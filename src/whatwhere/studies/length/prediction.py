@@ -37,17 +37,8 @@ def predict_hops(
 ) -> dict[int, HopStrength]:  # fmt: skip
     """What :func:`~whatwhere.studies.length.hop_strength.measure_hops` would find at each length, if contents stayed.
 
-    Args:
-        model: what was trained.
-        task: its task.
-        batch: inputs of the training length.
-        lengths: from the training length on.
-        cells: the hops of interest; the others stay undefined.
-        seed: of the draw of further keys.
-        interventions: what to change in the model.
-
-    Returns:
-        Per length the margins and masses; ``right`` is empty, as nothing is answered.
+    The batch has the training length, and ``lengths`` begin there. Hops of other cells stay undefined. The seed is that
+    of the draw of further keys. ``right`` is empty, as nothing is answered.
     """
     trained, further = batch.tokens.shape[1], max(lengths) - batch.tokens.shape[1]
     drawn = further_keys(task, batch, further, seed)
@@ -72,12 +63,9 @@ def predict_hops(
                             place = found[length][:, layer.layer, head, to_go - 1, jump - 1]
                             place[:, rows[some]] = both[:, :, head, index]
 
-    layers = sorted({layer for layer, *_ in cells})
-    traceable(model).stream(
-        batch.tokens, look, layers=layers, queries=range(task.target, trained), interventions=interventions
-    )
-    nothing = np.zeros(0, dtype=bool)
-    return {length: HopStrength(both[0], both[1], nothing) for length, both in found.items()}
+    layers, queries = sorted({layer for layer, *_ in cells}), range(task.target, trained)
+    traceable(model).stream(batch.tokens, look, layers=layers, queries=queries, interventions=interventions)
+    return {length: HopStrength(*both, right=np.zeros(0, bool)) for length, both in found.items()}
 
 
 def further_keys(task: Task, batch: Batch, count: int, seed: int) -> Int[np.ndarray, "n further"]:
@@ -93,9 +81,8 @@ def _far_logits(
 ) -> Float[Tensor, "n head further"]:
     """The logits of one query on further keys, the nearest first: contents of the window, one step before another."""
     window = int(drawn.max(initial=-1)) + 1
-    some = replace(
-        layer, queries=layer.queries[rows], keys=layer.keys[rows, :, :window], visible=layer.visible[..., :window]
-    )
+    keys, visible = layer.keys[rows, :, :window], layer.visible[..., :window]
+    some = replace(layer, queries=layer.queries[rows], keys=keys, visible=visible)
     distances = int(layer.query_positions[query]) + 1 + torch.arange(drawn.shape[1], dtype=torch.float64)
     angles = layer.rotation.frequencies.cpu()[:, None] * distances  # [plane, further]
     still = torch.ones(int(layer.rotation.width < layer.keys.shape[-1]), len(distances))

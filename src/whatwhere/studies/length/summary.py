@@ -12,7 +12,8 @@ from rich.table import Table
 from whatwhere.studies.length import tables
 from whatwhere.studies.length.tables import ACCURACY, AS_TRAINED, MARGIN, MASS, MEASURED, PREDICTED, Accuracy, Break
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import remark, table
+from whatwhere.studies.terminal import ends, remark, table
+from whatwhere.trace.layer import counted
 
 HALF = 0.5
 
@@ -36,11 +37,11 @@ def outcomes(results: Results) -> Mapping[str, float]:
 def _accuracy(rows: Sequence[Accuracy]) -> Table:
     plain = {(row.length, row.hop): row.accuracy for row in rows if row.variation == AS_TRAINED}
     hops = sorted({hop for _, hop in plain if hop is not None})
-    made = table("length", *(f"{hop} hop{'s' * (hop > 1)}" for hop in hops), "mean", "95 %", "inputs")
+    made = table("length", *(counted(hop, "hop") for hop in hops), "mean", "95 %", "inputs")
     for length in sorted({length for length, _ in plain}):
         mean = plain[length, None]
         each = (f"{plain[length, hop].value:.3f}" if (length, hop) in plain else "" for hop in hops)
-        made.add_row(str(length), *each, f"{mean.value:.3f}", f"{mean.low:.3f}-{mean.high:.3f}", str(mean.n))
+        made.add_row(str(length), *each, f"{mean.value:.3f}", ends(mean, ".3f"), str(mean.n))
     return made
 
 
@@ -61,11 +62,9 @@ def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
             continue
         margin = what.replace(MASS, MARGIN)
         others = [(what, PREDICTED), (margin, MEASURED), (margin, PREDICTED)] if what != ACCURACY else []
-        beside = [whole.get((*other, cell, HALF)) for other in others]
-        made.add_row(
-            _name(row), _length(first), _length(row), _interval(row),
-            *("" if other is None else _length(other) for other in beside),
-        )  # fmt: skip
+        beside = (whole.get((*other, cell, HALF)) for other in others)
+        told = ("" if other is None else _length(other) for other in beside)
+        made.add_row(_name(row), _length(first), _length(row), _interval(row), *told)
     note = (
         "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: "
         f"those that heads do at the training length (mean attention {tables.WORKING} or more). predicted: below one "

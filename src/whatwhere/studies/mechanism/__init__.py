@@ -25,7 +25,7 @@ MECHANISM = Study(
         "layers_used": ".tables:LayersUsed",
         "pointers": ".tables:Pointer",
         "kinds": ".tables:Kind",
-        "windows": ".tables:Window",
+        "windows": "whatwhere.heads.summary:WindowScores",
         "ablation": ".tables:Ablation",
         "verdicts": ".tables:Verdict",
         "groups": ".tables:GroupAblation",

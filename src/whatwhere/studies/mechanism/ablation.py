@@ -14,9 +14,11 @@ positions d hops away should be needed by every input of d or more hops.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +26,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import binomtest
 from torch import Tensor
 
-from whatwhere.heads.estimate import share
 from whatwhere.heads.roles import RoleShare
-from whatwhere.model.gptj import GPTJ, Edit, Written
-from whatwhere.studies.mechanism.observation import AT_ONCE, go_on, record
+from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import share_of
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, go_on, record
 from whatwhere.studies.mechanism.tables import Ablation, Delivery, GroupAblation, Head, Kind, Verdict, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -43,9 +45,7 @@ SERVES = 0.25
 class MeanAblation:
     """Runs a model with some of its heads replaced by their means.
 
-    Args:
-        model: the model.
-        tokens: the inputs that the means are over; other inputs of the same length can be run with these means.
+    The means are over ``tokens``; other inputs of the same length can be run with them.
     """
 
     @torch.no_grad()
@@ -53,9 +53,8 @@ class MeanAblation:
         self.model = model
         self.heads = list(np.ndindex(model.config.layers, model.config.heads))
         parts = (record(model, tokens[start : start + AT_ONCE])[1] for start in range(0, len(tokens), AT_ONCE))
-        self.means = torch.stack([written.sum(1) for written in parts]).sum(0) / len(
-            tokens
-        )  # [layer, seq, head, d_head]
+        total = torch.stack([written.sum(1) for written in parts]).sum(0)
+        self.means = total / len(tokens)  # [layer, seq, head, d_head]
 
     @torch.no_grad()
     def logits(
@@ -67,7 +66,8 @@ class MeanAblation:
         """
         parts = []
         for part in self.model.check_tokens(tokens).split(AT_ONCE):
-            states = list(self._states(part, base))
+            before = self.model.residuals(part, edits=self.edits(base))
+            states = list(islice(before, 1 + max(0, self._last_live(base))))  # up to the last layer that still attends
             found = []
             for heads in sets:
                 start = min((layer for layer, head in heads if (layer, head) not in base), default=len(states) - 1)
@@ -76,18 +76,10 @@ class MeanAblation:
             parts.append(torch.stack(found))
         return torch.cat(parts, 1).numpy(force=True)
 
-    def _states(self, ids: Int[Tensor, "n seq"], ablated: Collection[Head]) -> Iterator[Float[Tensor, "n seq d_model"]]:
-        """The residual stream before each layer, up to the last one that still attends."""
-        state, edits = self.model.embedding(ids), self.edits(ablated)
-        yield state
-        for layer, block in zip(range(self._last_live(ablated)), self.model.layers(), strict=False):
-            state = block(state, *self.model.turns_of(layer, ids.shape[1]), edit=edits.get(layer))
-            yield state
-
     def _last_live(self, ablated: Collection[Head]) -> int:
         return max((layer for layer, head in self.heads if (layer, head) not in ablated), default=-1)
 
-    def edits(self, ablated: Collection[Head]) -> dict[int, Edit | Written]:
+    def edits(self, ablated: Collection[Head]) -> Edits:
         """By layer, what replaces the ablated heads by their means; a layer without another head need not attend."""
         counts = Counter(layer for layer, _ in ablated)
         return {
@@ -112,17 +104,16 @@ class Group:
 
 def ablate_heads(ablation: MeanAblation, batch: Batch, progress: Progress = no_progress) -> list[Ablation]:
     """Ablates each head alone, on all inputs, solved or not."""
-    losses = _losses(ablation, batch, [(head,) for head in ablation.heads], "ablating single heads", progress)
-    return [Ablation(*ablation.heads[at], *loss) for at, loss in losses]
+    losses = _losses(ablation, batch, {head: [head] for head in ablation.heads}, "ablating single heads", progress)
+    return [Ablation(*head, *loss) for head, loss in losses]
 
 
 def ablate_groups(
     ablation: MeanAblation, batch: Batch, groups: Sequence[Group], progress: Progress = no_progress
 ) -> list[GroupAblation]:
     """Ablates the heads of each group together."""
-    losses = _losses(ablation, batch, [group.heads for group in groups], "ablating groups of heads", progress)
-    names = [(group.family, group.name, write_heads(group.heads)) for group in groups]
-    return [GroupAblation(*names[at], *loss) for at, loss in losses]
+    losses = _losses(ablation, batch, {group: group.heads for group in groups}, "ablating groups of heads", progress)
+    return [GroupAblation(group.family, group.name, write_heads(group.heads), *loss) for group, loss in losses]
 
 
 def groups_of(kinds: Sequence[Kind], needed: Collection[Head]) -> list[Group]:
@@ -154,18 +145,17 @@ def mcnemar(before: Bool[np.ndarray, "n"], after: Bool[np.ndarray, "n"]) -> floa
 
 
 def _losses(
-    ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Head]], what: str, progress: Progress
-) -> Iterator[tuple[int, tuple]]:
-    """For each set (by its number) and hop class the last six columns of both tables."""
+    ablation: MeanAblation, batch: Batch, sets: Mapping[Any, Collection[Head]], what: str, progress: Progress
+) -> Iterator[tuple[Any, tuple]]:
+    """For each set (by its key) and hop class the last six columns of both tables."""
     progress(what, 1, 2)
-    whole, *without = answered(ablation, batch, [(), *sets])
+    whole, *without = answered(ablation, batch, [(), *sets.values()])
     progress(what, 2, 2)
-    for at, right in enumerate(without):
+    for key, right in zip(sets, without, strict=True):
         for hops in np.unique(batch.hops).tolist():
             before, after = (each[batch.hops == hops] for each in (whole, right))
-            accuracies = (share(int(each.sum()), len(each)) for each in (before, after))
             loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)
-            yield at, (hops, *accuracies, loss, p_value, loss > LOSS and p_value < ALPHA)
+            yield key, (hops, share_of(before), share_of(after), loss, p_value, loss > LOSS and p_value < ALPHA)
 
 
 def served_distances(deliveries: Sequence[Delivery]) -> dict[int, list[int]]:
@@ -184,8 +174,8 @@ def judge(roles: Sequence[RoleShare], deliveries: Sequence[Delivery], ablations:
         serves = served.get(layer, [])
         expected = [hops for hops in classes if serves and hops >= min(serves)]
         needed_by = [row.hops for row in ablations if (row.layer, row.head) == (layer, head) and row.needed]
-        asked = [row for row in roles if (row.layer, row.head, row.distance) == (layer, head, None)]
-        chosen = [row for row in asked if row.queries == ("served" if serves else "path")]
+        place = layer, head, None, "served" if serves else "path"
+        chosen = [row for row in roles if (row.layer, row.head, row.distance, row.queries) == place]
         best = max(chosen, key=lambda row: row.share.value)
         distances, expecting, needing = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))
         verdict = _verdict(expected, needed_by)

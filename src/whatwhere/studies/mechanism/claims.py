@@ -8,7 +8,7 @@ from pathlib import Path
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
-from whatwhere.studies.mechanism.tables import Ablation, Kind, LayersUsed, SufficientSet, Verdict, read_heads
+from whatwhere.studies.mechanism.tables import Ablation, Head, Kind, LayersUsed, SufficientSet, Verdict, read_heads
 from whatwhere.studies.theorems.claims import errors_of
 
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
@@ -19,27 +19,19 @@ ENOUGH = 20
 
 
 def ablations(evidence: Evidence, model: str) -> Sequence[Ablation]:
-    """What each head costs, in a model that has learned its task.
-
-    Raises:
-        NotTested: it was not measured, or the model has not learned.
-    """
+    """What each head costs, in a model that has learned its task; others are not tested."""
     rows = evidence.rows("mechanism", model, "ablation", Ablation)
     require_learned(model, [row.before.value for row in rows])
     return rows
 
 
-def needed_heads(evidence: Evidence, model: str) -> list[tuple[int, int]]:
-    """The heads, as (layer, head), whose ablation alone costs accuracy; raises as :func:`ablations` does."""
+def needed_heads(evidence: Evidence, model: str) -> list[Head]:
+    """The heads whose ablation alone costs accuracy."""
     return sorted({(row.layer, row.head) for row in ablations(evidence, model) if row.needed})
 
 
-def working_heads(evidence: Evidence, model: str) -> list[tuple[int, int]]:
-    """The fewest heads that suffice, of all hop classes together.
-
-    Raises:
-        NotTested: it was not measured, the model has not learned, or its answers do not depend on any head.
-    """
+def working_heads(evidence: Evidence, model: str) -> list[Head]:
+    """The fewest heads that suffice, of all hop classes together; not tested if answers do not depend on any head."""
     ablations(evidence, model)
     sets = evidence.rows("mechanism", model, "sufficient", SufficientSet)
     heads = {head for row in sets for head in read_heads(row.heads)}
@@ -58,8 +50,7 @@ def roles(evidence: Evidence, model: str) -> Finding:
     value, low, high = worst.share.value, *worst.share.interval
     if worst.role not in ideal:  # another role is commoner, so the ideal ones have at most the rest
         value, low, high = 1 - value, 1 - high, 1 - low
-    ideal_roles = all(row.role in ideal for row in rows)
-    why = f"The commonest role of each head: {told}."
+    why, ideal_roles = f"The commonest role of each head: {told}.", all(row.role in ideal for row in rows)
     return Finding(value, why, (low, high), worst.share.n, rest_holds=ideal_roles)
 
 

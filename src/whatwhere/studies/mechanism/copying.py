@@ -21,14 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.heads.estimate import Estimate, ratios, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
-from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import AT_ONCE, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, LaterPositions, record
 from whatwhere.studies.mechanism.patching import solved_pairs
 from whatwhere.studies.mechanism.path_tables import Copying, Selectivity
 from whatwhere.studies.study import Progress, no_progress
@@ -76,12 +75,9 @@ def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, positio
     weights = trace(model, plain.tokens, queries=range(plain.tokens.shape[1])).attention()[:, rows, :, here]
     attends = weights.argmax(-1) == there[:, None, None]  # [n, layer, head] of [n, layer, head, key]
     weights = weights[rows, :, :, there]  # [n, layer, head]
+    runs = (states, plain.answers), (their_states, changed.answers)
     pointer, place = (
-        [
-            _holds(model, task, each[:-1, rows, at], batch)
-            for each, batch in zip((states, their_states), both, strict=True)
-        ]
-        for at in (here, there)
+        [_holds(model, task, run[:-1, rows, at], answers) for run, answers in runs] for at in (here, there)
     )  # of each input: [n, layer]
     if position + 1 == task.max_hops:
         place = [np.ones_like(one) for one in place]  # the answer's own
@@ -110,11 +106,11 @@ def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, positio
 
 
 def _holds(
-    model: GPTJ, task: Task, state: Float[Tensor, "layer n d_model"], batch: Batch
+    model: GPTJ, task: Task, state: Float[Tensor, "layer n d_model"], answers: Int[np.ndarray, "n"]
 ) -> Bool[np.ndarray, "n layer"]:
     """Whether the answer is above all other possible answers there, before each layer."""
     likeliest = model.head(model.norm(state))[..., torch.as_tensor(task.answer_ids).long()].argmax(-1)
-    return task.answer_ids[likeliest.numpy(force=True).T] == batch.answers[:, None]
+    return task.answer_ids[likeliest.numpy(force=True).T] == answers[:, None]
 
 
 def _rows(looks: Looks, position: int) -> list[Copying]:

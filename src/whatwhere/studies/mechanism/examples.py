@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
-from whatwhere.studies.mechanism.paths import as_batch
-from whatwhere.studies.mechanism.tables import Attention, Content, Example, MechanismSettings
+from whatwhere.studies.mechanism.observation import observe
+from whatwhere.studies.mechanism.tables import Attention, Content, Example, Look, MechanismSettings
 from whatwhere.studies.results import Results
 from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.functions import follow_pointers, reflexive
 from whatwhere.tasks.task import Task
+from whatwhere.tasks.vocabulary import Vocabulary
 from whatwhere.trace.traceable import trace
 
 DECIMALS = 3
@@ -28,9 +31,7 @@ DECIMALS = 3
 
 
 def choose_inputs(model: GPTJ, task: Task, settings: MechanismSettings) -> list[Batch]:
-    """The input of Figures 1 and 3, then those of the page, one batch each.
-
-    The first is the user's own, or a sampled one that the model solves.
+    """The input of Figures 1 and 3 (the user's own, or a sampled one that the model solves), then those of the page.
 
     Raises:
         WhatwhereError: the text has no path, or the hop count does not exist.
@@ -48,21 +49,38 @@ def choose_inputs(model: GPTJ, task: Task, settings: MechanismSettings) -> list[
     return [shown, *(others[at : at + 1] for at in range(len(others)))]
 
 
+def as_batch(task: Task, tokens: Int[np.ndarray, "seq"]) -> Batch:
+    """One sequence with its answer and path.
+
+    Raises:
+        WhatwhereError: it has no answer, or no hop to follow.
+    """
+    if len(tokens) == 0:
+        raise WhatwhereError("expected an input of at least two tokens, got an empty one.")
+    if not task.vocabulary.points(tokens[-1:])[0]:
+        raise WhatwhereError(
+            f"expected an input whose last token points, got {task.decode(tokens[-1:])!r} at its end; the path starts "
+            f"there, so end it with {task.vocabulary.pointer}."
+        )
+    answers = task.solve(tokens[None])
+    paths, _ = task.follow(tokens[None])
+    hops = (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
+    return Batch(tokens[None].astype(np.int32), answers, hops, paths)
+
+
 def examples(model: GPTJ, task: Task, inputs: Sequence[Batch]) -> list[Example]:
     """The table of inputs."""
     names = task.vocabulary.names
     return [
         Example(
-            number,
-            int(one.hops[0]),
-            " ".join(names[token] for token in one.tokens[0]),
-            " ".join(str(position) for position in one.paths[0] if position >= 0),
-            int(task.vocabulary.points(one.tokens[0]).argmax()),
-            names[one.answers[0]],
-            names[model.predict(one.tokens)[0]],
+            number, int(one.hops[0]),
+            tokens=" ".join(names[token] for token in one.tokens[0]),
+            path=" ".join(str(position) for position in one.paths[0] if position >= 0),
+            target=int(task.vocabulary.points(one.tokens[0]).argmax()),
+            answer=names[one.answers[0]], predicted=names[model.predict(one.tokens)[0]],
         )
         for number, one in enumerate(inputs)
-    ]
+    ]  # fmt: skip
 
 
 @torch.no_grad()
@@ -84,6 +102,72 @@ def attention_of(model: GPTJ, inputs: Sequence[Batch]) -> tuple[list[Attention],
             for (layer, head, content, position), logit in np.ndenumerate(matrices)
         ]
     return attention, contents
+
+
+def flow(model: GPTJ, task: Task, batch: Batch) -> list[Look]:
+    """Information flow on one input (Figure 3): where each position looks in each layer, and when the answer is there.
+
+    The trained model is compared with the paper's ideal: Index or Retrieval for as many layers as the input has hops,
+    then Reflexive (Section 3.2). With fewer layers than hops it does not get to the answer.
+    """
+    tokens = batch.tokens[:1]
+    ideal = _ideal(tokens, task.vocabulary, int(batch.hops[0]), model.config.layers)
+    return [*_trained(model, tokens, task.vocabulary.names), *ideal]
+
+
+def _trained(model: GPTJ, tokens: Int[np.ndarray, "1 seq"], names: tuple[str, ...]) -> list[Look]:
+    seen = observe(model, tokens)
+    looks = []
+    for layer in range(seen.layers):
+        for position in range(tokens.shape[1]):
+            weight = seen.weight[layer, 0, :, position]  # [head]
+            head = int(weight.argmax())
+            key = int(seen.strongest[layer, 0, head, position])
+            token = names[seen.readable[layer + 1, 0, position]]
+            chance = float(seen.chance[layer + 1, 0, position])
+            looks.append(Look("trained", layer, position, key, float(weight[head]), head, token, chance, ""))
+    return looks
+
+
+def _ideal(tokens: Int[np.ndarray, "1 seq"], vocabulary: Vocabulary, hops: int, layers: int) -> list[Look]:
+    # Retrieval leaves several copies of a token, all of them right; where the input points there is always one of them.
+    there = vocabulary.goals(tokens)[0]
+    looks = []
+    for layer in range(layers):
+        acts = layer < hops
+        moving = vocabulary.points(tokens[0]) & (there >= 0) & acts
+        tokens = follow_pointers(tokens, vocabulary) if acts else reflexive(tokens)
+        function = vocabulary.function if acts else "reflexive"
+        for position, token in enumerate(tokens[0]):
+            key = int(there[position]) if moving[position] else position
+            looks.append(Look("ideal", layer, position, key, 1.0, None, vocabulary.names[token], 1.0, function))
+    return looks
+
+
+def carriers(looks: Sequence[Look], path: Sequence[int], answer: str) -> dict[int, int]:
+    """For each pointer of the path, the layer whose look can have brought the answer there.
+
+    It is the latest layer, up to the one after which the answer can be read there for good, that looks at a position to
+    which the answer had been brought before, or where it could be read before. (That may be off the path: other tokens
+    can lead to the same answer.) Pointers without such a look are left out: the strongest key does not tell how the
+    answer came there. The looks are those of one source, the model or the ideal.
+    """
+    at = {(look.layer, look.position): look for look in looks}
+    layers = 1 + max(look.layer for look in looks)
+    brought = {path[-1]: -1}
+    for position in path[-2::-1]:
+        read = [at[layer, position].token == answer for layer in range(layers)]
+        if not read[-1]:
+            continue  # it never comes
+        first = max((layer + 1 for layer in range(layers) if not read[layer]), default=0)
+        for layer in range(first, -1, -1):
+            key = at[layer, position].key
+            readable = layer > 0 and at[layer - 1, key].token == answer
+            if key != position and (readable or brought.get(key, layer) < layer):
+                brought[position] = layer
+                break
+    del brought[path[-1]]
+    return brought
 
 
 def page_data(results: Results) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from matplotlib.figure import Figure
 from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.roles import RoleShare
 from whatwhere.studies.mechanism import path_tables, tables
+from whatwhere.studies.mechanism.summary import short_heads
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
+from whatwhere.trace.layer import counted
 
 FAINT, LABELLED = 0.02, 0.1
 """Effects of edges from which on they are drawn, and named."""
@@ -134,21 +136,14 @@ def _draw_elimination(axes: Axes, steps: Sequence[tables.Elimination], sets: Seq
         colour, shift = HOPS[(row.hops - 1) % len(HOPS)], 0.08 * (row.hops - 2.5)  # so that equal curves are seen
         of_class = [step for step in steps if step.hops == row.hops]
         x, y = ([step.kept + shift for step in of_class], [step.held_out.value for step in of_class])
-        label = f"{row.hops} hop{'s' * (row.hops > 1)}: {_layers(row.heads)}"
+        names = short_heads(row.heads).replace(" ", ", ")
+        label = f"{counted(row.hops, 'hop')}: {'heads ' if '.' in names else 'layers ' if names else 'none'}{names}"
         axes.plot(x, y, "o-", color=colour, markersize=4, label=label)
         axes.plot(row.size + shift, row.held_out.value, "o", mfc="none", mec=colour, markersize=11, mew=1.6)
     axes.set(xlim=(max(step.kept for step in steps) + 0.6, -0.4), ylim=(0, 1.06))
     axes.set(xlabel="heads that are left (all others are ablated)", ylabel="accuracy on held-out inputs")
     axes.set_title("backward elimination (ring: the fewest heads that keep 0.95)", fontsize=9.5)
     axes.legend(fontsize=8, loc="lower left", title="heads that suffice", title_fontsize=8)
-
-
-def _layers(heads: str) -> str:
-    names = heads.split()
-    if not names:
-        return "none"
-    alone = all(name.endswith(".0") for name in names)
-    return f"layers {', '.join(name[:-2] for name in names)}" if alone else f"heads {', '.join(names)}"
 
 
 def _head(row: Any) -> str:
@@ -168,14 +163,9 @@ def _nearer(row: tables.Move) -> str:
 
 
 def _heat(
-    axes: Axes,
-    rows: Sequence[Any],
-    column: Callable[[Any], str],
-    line: Callable[[Any], str],
-    title: str,
-    colour: str,
+    axes: Axes, rows: Sequence[Any], column: Callable[[Any], str], line: Callable[[Any], str], title: str, colour: str,
     value: str = "share",
-) -> None:
+) -> None:  # fmt: skip
     """A table of estimates, shaded; undefined cells stay empty."""
     columns, lines = list(dict.fromkeys(map(column, rows))), list(dict.fromkeys(map(line, rows)))
     grid = np.full((len(lines), len(columns)), np.nan)
@@ -197,12 +187,7 @@ def _heat(
 
 
 def _errorbar(
-    axes: Axes,
-    at: Sequence[Any],
-    estimates: Sequence[Estimate],
-    colour: str,
-    label: str = "this model",
-    line: str = "o-",
+    axes: Axes, at: Any, estimates: Sequence[Estimate], colour: str, label: str = "this model", line: str = "o-"
 ) -> None:
     values = [one.value for one in estimates]
     axes.errorbar(at, values, error_bars(estimates), fmt=line, color=colour, capsize=3, markersize=4, label=label)

@@ -17,10 +17,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.patheffects import withStroke
 
-from whatwhere.studies.mechanism.flow import carriers
+from whatwhere.studies.mechanism.examples import carriers
 from whatwhere.studies.mechanism.tables import Example, Look
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import NEUTRAL, PALE, TASK
+from whatwhere.trace.layer import counted
 
 WINDOW = "#e8e8e8"
 ROW, COLUMN, MARGIN, LEGEND = 0.36, 0.50, 1.9, 8.5
@@ -64,7 +65,9 @@ def _draw_input(axes: Axes, example: Example, task: str) -> None:
         windows.append(("pre-target window", example.target, last - 1))
     for name, low, high in windows:
         axes.text((low + high) / 2, -0.32, name, ha="center", va="top", fontsize=8, color=NEUTRAL)
-    axes.set_title(f"{task.capitalize()} task, {_hops(example)}: the answer is {example.answer}", weight="bold")
+    axes.set_title(
+        f"{task.capitalize()} task, {counted(example.hops, 'hop')}: the answer is {example.answer}", weight="bold"
+    )
     axes.set_axis_off()
 
 
@@ -76,7 +79,7 @@ def draw_flow(results: Mapping[str, Results]) -> Figure:
     size = (max(LEGEND, COLUMN * len(tokens) + MARGIN), 2 * ROW * (layers + 2.6) + 0.9)
     figure, panels = pyplot.subplots(2, 1, figsize=size, sharex=True)
     wrong = "" if example.predicted == example.answer else f"; the model answers {example.predicted}"
-    title = f"{task.capitalize()} task, {_hops(example)}, answer {example.answer}{wrong}"
+    title = f"{task.capitalize()} task, {counted(example.hops, 'hop')}, answer {example.answer}{wrong}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, weight="bold")
     for axes, source, heading in zip(panels, ("trained", "ideal"), ("Trained model", "Ideal functions"), strict=True):
         _panel(axes, example, [look for look in looks if look.source == source], TASK[task])
@@ -113,20 +116,16 @@ def _arrow(axes: Axes, look: Look, brings: str | None) -> None:
     colour = NEUTRAL if brings is None else brings
     if look.layer and look.key != look.position:
         axes.plot(look.key, look.layer, ".", color=colour, markersize=3, alpha=0.6, zorder=2)
-    axes.annotate(
-        "",
-        xy=(look.position, look.layer + 1),
-        xytext=(look.key, look.layer),
-        arrowprops={
-            "arrowstyle": f"-|>,head_width={0.22 if brings else 0.13},head_length={0.42 if brings else 0.28}",
-            "color": colour,
-            "alpha": 1.0 if brings else 0.15 + 0.55 * look.weight,
-            "linewidth": 2.4 if brings else 0.5 + 0.9 * look.weight,
-            "shrinkA": 8 if brings or look.key == look.position else 2,
-            "shrinkB": 8,
-        },
-        zorder=3 if brings else 2,
-    )
+    arrow = {
+        "arrowstyle": f"-|>,head_width={0.22 if brings else 0.13},head_length={0.42 if brings else 0.28}",
+        "color": colour,
+        "alpha": 1.0 if brings else 0.15 + 0.55 * look.weight,
+        "linewidth": 2.4 if brings else 0.5 + 0.9 * look.weight,
+        "shrinkA": 8 if brings or look.key == look.position else 2,
+        "shrinkB": 8,
+    }
+    start, end = (look.key, look.layer), (look.position, look.layer + 1)
+    axes.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=3 if brings else 2)
 
 
 def _token(axes: Axes, row: int, position: int, token: str, on_path: bool, answer: bool, colour: str) -> None:
@@ -155,7 +154,3 @@ def _legend(figure: Figure, colour: str) -> None:
 
 def _path(example: Example) -> list[int]:
     return [int(position) for position in example.path.split()]
-
-
-def _hops(example: Example) -> str:
-    return f"{example.hops} hop{'s' * (example.hops > 1)}"

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from whatwhere.heads.estimate import clustered_shares, ratios, share
+from whatwhere.heads.estimate import clustered_shares, ratios
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import share_of
 from whatwhere.studies.mechanism.ablation import MeanAblation, answered
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
 from whatwhere.studies.mechanism.observation import AT_ONCE, Observation, record
@@ -34,16 +35,14 @@ def keeping(seen: Observation, batch: Batch, ablation: MeanAblation, possible: n
     first = there[:, :-1].argmax(1)  # the layer before which the answer can first be read
     rows, inputs = [], np.arange(len(batch))
     for layer in [None, *range(layers)]:
-        asked = there[:, :-1] if layer is None else there[:, layer : layer + 1]  # [n, asked]
-        after = there[:, 1:] if layer is None else there[:, layer + 1 : layer + 2]
-        some = sources if layer is None else sources[:, layer : layer + 1]
+        at = slice(None) if layer is None else slice(layer, layer + 1)
+        asked, after, some = there[:, :-1][:, at], there[:, 1:][:, at], sources[:, at]  # [n, asked], .., [n, asked, 6]
         begun = asked.any(1)
         stays = right[inputs, first if layer is None else layer][begun]
         n = [int(asked.sum())] * some.shape[-1]
         shares = ratios((some * asked[..., None]).sum(1), np.repeat(asked.sum(1)[:, None].astype(float), len(n), 1), n)
         (kept,) = clustered_shares(after[asked][:, None], np.nonzero(asked)[0])
-        known, residual = share(int(begun.sum()), len(batch)), share(int(stays.sum()), len(stays))
-        rows.append(Keeping(layer, known, kept, residual, *shares))
+        rows.append(Keeping(layer, share_of(begun), kept, share_of(stays), *shares))
     return rows
 
 

@@ -5,16 +5,15 @@ What was measured before stays, so an interrupted measurement continues.
 
 from __future__ import annotations
 
-import numpy as np
-
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.estimate import mean, share
 from whatwhere.heads.purity import label_of
 from whatwhere.heads.roles import RoleShare, role_shares
 from whatwhere.heads.scores import score
-from whatwhere.heads.summary import score_windows
+from whatwhere.heads.summary import estimates, score_windows
 from whatwhere.heads.weighting import TAU
 from whatwhere.model.gptj import GPTJ
+from whatwhere.studies.answering import share_of
+from whatwhere.studies.mechanism import tables
 from whatwhere.studies.mechanism.ablation import (
     MeanAblation,
     ablate_groups,
@@ -24,23 +23,13 @@ from whatwhere.studies.mechanism.ablation import (
     served_distances,
 )
 from whatwhere.studies.mechanism.copying import copying
-from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples
-from whatwhere.studies.mechanism.flow import flow
+from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
 from whatwhere.studies.mechanism.patching import edges, patch, solved_pairs
 from whatwhere.studies.mechanism.readout import deliveries, layers_used, moves, pointers, readout
 from whatwhere.studies.mechanism.sufficient_sets import sufficient_sets
-from whatwhere.studies.mechanism.tables import (
-    Ablation,
-    Chain,
-    Delivery,
-    Kind,
-    MechanismSettings,
-    SufficientSet,
-    Window,
-    read_heads,
-)
+from whatwhere.studies.mechanism.tables import Ablation, Chain, Delivery, Kind, SufficientSet, read_heads
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.batch import Batch
@@ -55,7 +44,7 @@ SCORED = 512
 """Inputs on which heads are scored, if there are so many."""
 
 
-def measure(model: GPTJ, settings: MechanismSettings, results: Results, progress: Progress) -> None:
+def measure(model: GPTJ, settings: tables.MechanismSettings, results: Results, progress: Progress) -> None:
     """Measures what the results do not hold yet.
 
     Raises:
@@ -70,24 +59,24 @@ def measure(model: GPTJ, settings: MechanismSettings, results: Results, progress
             f"expected at least {least} inputs, {INPUTS_PER_PAIR} for each hop class, got {settings.inputs}."
         )
     if not results.has("contents"):
-        _show(model, task, settings, results)
+        _show(model, task, results)
     batch = task.sample(settings.inputs, seed=settings.seed)
     ablation = MeanAblation(model, batch.tokens)
     if not results.has("pointers"):
-        _observe(ablation, task, batch, settings.seed, results, progress)
+        _observe(ablation, task, batch, results, progress)
     if not results.has("windows"):
-        _score(model, task, batch, settings.seed, results)
+        _score(model, task, batch, results)
     if not results.has("sufficient"):
-        _ablate(ablation, task, batch, settings, results, progress)
+        _ablate(ablation, task, batch, results, progress)
     if not results.has("selectivity"):
-        _patch(ablation, task, settings, results, progress)
+        _patch(ablation, task, results, progress)
     if not results.has("chains"):
         results.write("chains", longer_chains(model, task, settings.inputs // task.max_hops, settings.seed, progress))
 
 
-def _show(model: GPTJ, task: Task, settings: MechanismSettings, results: Results) -> None:
+def _show(model: GPTJ, task: Task, results: Results) -> None:
     """Single inputs."""
-    inputs = choose_inputs(model, task, settings)
+    inputs = choose_inputs(model, task, results.settings)
     results.write("examples", examples(model, task, inputs))
     results.write("flow", flow(model, task, inputs[0]))
     attention, contents = attention_of(model, inputs)
@@ -95,9 +84,9 @@ def _show(model: GPTJ, task: Task, settings: MechanismSettings, results: Results
     results.write("contents", contents)
 
 
-def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, results: Results, progress: Progress) -> None:
+def _observe(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
     """What happens on the inputs that the model solves."""
-    model = ablation.model
+    model, seed = ablation.model, results.settings.seed
     solved = batch[model.predict(batch.tokens) == batch.answers]
     if not len(solved):
         raise WhatwhereError(
@@ -105,8 +94,7 @@ def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, result
         )
     seen = observe(model, solved.tokens, progress)
     brought = deliveries(seen, solved)
-    found = role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought))
-    results.write("roles", found)
+    results.write("roles", role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought)))
     results.write("readout", readout(seen, solved))
     results.write("deliveries", brought)
     results.write("keeping", keeping(seen, solved, ablation, task.answer_ids))
@@ -117,23 +105,20 @@ def _observe(ablation: MeanAblation, task: Task, batch: Batch, seed: int, result
     results.write("pointers", pointers(at_query, longest, task.vocabulary))
 
 
-def _score(model: GPTJ, task: Task, batch: Batch, seed: int, results: Results) -> None:
+def _score(model: GPTJ, task: Task, batch: Batch, results: Results) -> None:
     """Which kind of head each is, at the last token."""
     some = batch.tokens[:SCORED]
     scores = score(trace(model, some), TAU)
-    each = [values.numpy(force=True) for values in (scores.each_positional, scores.each_symbolic)]
-    kinds = []
-    for index, head in np.ndindex(scores.positional.shape):
-        positional, symbolic = (mean(values[index, :, head, 0], seed=seed) for values in each)
-        label = label_of(positional.value, symbolic.value)
-        kinds.append(Kind(scores.layers[index], head, label, positional, symbolic))
+    kinds = [
+        Kind(layer, head, label_of(positional.value, symbolic.value), positional, symbolic)
+        for layer, *both in zip(scores.layers, *estimates(scores, results.settings.seed), strict=True)
+        for head, (positional, symbolic) in enumerate(zip(*both, strict=True))
+    ]
     results.write("kinds", kinds)
-    results.write("windows", [Window(**vars(row)) for row in score_windows(model, some, task.windows, TAU)])
+    results.write("windows", score_windows(model, some, task.windows, TAU))
 
 
-def _ablate(
-    ablation: MeanAblation, task: Task, batch: Batch, settings: MechanismSettings, results: Results, progress: Progress
-) -> None:
+def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
     """The tables that take heads away."""
     if not results.has("ablation"):
         results.write("ablation", ablate_heads(ablation, batch, progress))
@@ -145,17 +130,15 @@ def _ablate(
         needed = {(row.layer, row.head) for row in ablations if row.needed}
         groups = groups_of(results.rows("kinds", Kind), needed)
         results.write("groups", ablate_groups(ablation, batch, groups, progress))
-    held_out = task.sample(len(batch), seed=settings.seed + 2)
+    held_out = task.sample(len(batch), seed=results.settings.seed + 2)
     steps, sets = sufficient_sets(ablation, batch, held_out, progress)
     results.write("elimination", steps)
     results.write("sufficient", sets)
 
 
-def _patch(
-    ablation: MeanAblation, task: Task, settings: MechanismSettings, results: Results, progress: Progress
-) -> None:
+def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progress) -> None:
     """The tables that mix two runs of the model."""
-    model, seed, pairs = ablation.model, settings.seed, settings.inputs // INPUTS_PER_PAIR
+    model, seed, pairs = ablation.model, results.settings.seed, results.settings.inputs // INPUTS_PER_PAIR
     if not results.has("patching"):
         results.write("patching", patch(model, task, pairs, seed, progress))
     if not results.has("edges"):
@@ -173,7 +156,7 @@ def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Prog
     most = min(LONGEST, task.most_hops)
     for hops in range(1, most + 1):
         batch = task.chains(count, hops, seed)
-        right = int((model.predict(batch.tokens) == batch.answers).sum())
-        rows.append(Chain(hops, hops <= task.max_hops, share(right, count), task.chain_chance(hops)))
+        right = model.predict(batch.tokens) == batch.answers
+        rows.append(Chain(hops, hops <= task.max_hops, share_of(right), task.chain_chance(hops)))
         progress("trying longer chains", hops, most)
     return rows

@@ -14,20 +14,18 @@ The model runs on an input, but at one place it gets what it computed on the oth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int32
 from torch import Tensor
 
 from whatwhere.heads.estimate import ratios, share
-from whatwhere.model.gptj import GPTJ, Edit, Written
+from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.ablation import MeanAblation
-from whatwhere.studies.mechanism.later_positions import LaterPositions
-from whatwhere.studies.mechanism.observation import AT_ONCE, record, replaced
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, LaterPositions, record, replaced
 from whatwhere.studies.mechanism.path_tables import Edge
-from whatwhere.studies.mechanism.paths import change_one_hop
 from whatwhere.studies.mechanism.tables import Head, Patched
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -35,6 +33,48 @@ from whatwhere.tasks.task import Task
 
 Place = tuple[int | None, int | None, int]
 """Layer, head and position of the path. Without a layer: the token itself at the start, the answer at the end."""
+
+
+def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[Batch, Batch]:
+    """Pairs of inputs that differ in one token: the pointer of one hop, so that the answer changes.
+
+    A change that keeps the hop count, so that both inputs ask for the same work, is preferred; an alphabet of 8 letters
+    often has none, and then the count may change within the task's classes. Inputs that allow neither are left out.
+
+    Hops count from 1: the pointer at p_(hop-1) is exchanged. One more than the hops of the batch: the answer itself is
+    exchanged, and the path stays. The seed is that of the choice among the tokens that serve.
+
+    Returns:
+        The inputs for which there is a change, and the changed inputs.
+    """
+    rows = np.arange(len(batch))
+    position = batch.paths[:, hop - 1]
+    if of_answer := hop > int(batch.hops.min()):
+        options = np.repeat(task.answer_ids.astype(np.int32)[:, None], len(batch), 1)  # [option, n]
+    else:
+        options = task.vocabulary.alternatives(batch.tokens[rows, position])
+    liking = np.zeros(options.shape)  # 0: does not serve, 1: another hop count, 2: the same
+    for option, token in enumerate(options):
+        tokens = batch.tokens.copy()
+        tokens[rows, position] = token
+        paths, answered = task.follow(tokens)
+        hops = _hops(paths)
+        end = paths[rows, hops]
+        serves = answered & (tokens[rows, end] != batch.answers) & (hops <= task.max_hops)
+        if of_answer:
+            serves &= (hops == batch.hops) & (end == position)
+        liking[option] = np.where(serves, 1 + (hops == batch.hops), 0)
+    (some,) = np.nonzero(liking.max(0) > 0)
+    chosen = (liking + np.random.default_rng(seed).random(liking.shape)).argmax(0)
+    tokens = batch.tokens.copy()
+    tokens[rows, position] = options[chosen, rows]
+    tokens = tokens[some]
+    paths, _ = task.follow(tokens)
+    return batch[some], Batch(tokens, task.solve(tokens), _hops(paths), paths)
+
+
+def _hops(paths: Int[np.ndarray, "n visited"]) -> Int32[np.ndarray, "n"]:
+    return (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
 
 
 def solved_pairs(model: GPTJ, task: Task, hop: int, pairs: int, seed: int = 0) -> tuple[Batch, Batch]:
@@ -97,12 +137,12 @@ def edges(
 
 @torch.no_grad()
 def edge_gains(
-    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Mapping[int, Edit | Written] | None = None
+    model: GPTJ, plain: Batch, changed: Batch, heads: Collection[Head], base: Edits | None = None
 ) -> tuple[Float[np.ndarray, "n"], dict[tuple[Place, Place], Float[np.ndarray, "n"]]]:
     """How far the logits move from the plain answer to the changed one: on the changed input, and for each edge.
 
-    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is, by
-    layer, a change of what heads write in all runs.
+    The inputs are of one hop class, and the same with another answer. Edges are between ``heads``. ``base`` is a change
+    of what heads write in all runs.
     """
     hops, base = int(plain.hops[0]), base or {}
     at = torch.as_tensor(plain.paths).long().T  # [position, n]

@@ -24,8 +24,9 @@ from math import ceil, log2
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from whatwhere.heads.estimate import Estimate, clustered_shares, mean, share
+from whatwhere.heads.estimate import clustered_shares, mean
 from whatwhere.heads.roles import hops_nearer
+from whatwhere.studies.answering import share_of
 from whatwhere.studies.mechanism.observation import Observation
 from whatwhere.studies.mechanism.tables import Delivery, LayersUsed, Move, Pointer, Readable
 from whatwhere.tasks.batch import Batch
@@ -56,13 +57,12 @@ def depths_of_answers(seen: Observation, batch: Batch) -> Int[np.ndarray, "n vis
 def readout(seen: Observation, batch: Batch) -> list[Readable]:
     """The table of P(answer readable at p_r after layer l), per hop class."""
     readable = readable_answers(seen, batch)
-    rows = []
-    for hops in map(int, np.unique(batch.hops)):
-        of_class = readable[:, batch.hops == hops]
-        for position in range(hops):
-            for depth, known in enumerate(of_class[:, :, position]):
-                rows.append(Readable(hops, position, layer_before(depth), _share(known)))
-    return rows
+    return [
+        Readable(hops, position, layer_before(depth), share_of(known))
+        for hops in np.unique(batch.hops).tolist()
+        for position in range(hops)
+        for depth, known in enumerate(readable[:, batch.hops == hops, position])
+    ]
 
 
 def deliveries(seen: Observation, batch: Batch) -> list[Delivery]:
@@ -72,7 +72,7 @@ def deliveries(seen: Observation, batch: Batch) -> list[Delivery]:
     for distance in range(1, int(batch.hops.max()) + 1):
         far = batch.hops >= distance
         at = np.take_along_axis(depths[far], (batch.hops[far] - distance)[:, None], 1)[:, 0]
-        rows += [Delivery(layer, distance, _share(at == layer + 1)) for layer in range(seen.layers)]
+        rows += [Delivery(layer, distance, share_of(at == layer + 1)) for layer in range(seen.layers)]
     return rows
 
 
@@ -95,11 +95,11 @@ def layers_used(seen: Observation, batch: Batch, seed: int = 0) -> list[LayersUs
     """Layers until the answer can be read at the last position, against the hop count and the doubling scheme."""
     depths = depths_of_answers(seen, batch)[:, 0]
     rows = []
-    for hops in map(int, np.unique(batch.hops)):
+    for hops in np.unique(batch.hops).tolist():
         of_class = depths[batch.hops == hops]
         known = of_class[of_class <= seen.layers]
         layers, never = mean(known.astype(np.float64), seed=seed), len(of_class) - len(known)
-        rows.append(LayersUsed(hops, layers, doubling_layers(hops), _share(known < hops), never))
+        rows.append(LayersUsed(hops, layers, doubling_layers(hops), share_of(known < hops), never))
     return rows
 
 
@@ -113,10 +113,6 @@ def layer_before(depth: int) -> int | None:
     return depth - 1 if depth else None
 
 
-def _share(holds: Bool[np.ndarray, "n"]) -> Estimate:
-    return share(int(holds.sum()), len(holds))
-
-
 def pointers(at_query: Float[np.ndarray, "depth n d_model"], batch: Batch, vocabulary: Vocabulary) -> list[Pointer]:
     """Decodes every address after every layer, on inputs of one hop class."""
     half = len(batch) // 2
@@ -126,7 +122,7 @@ def pointers(at_query: Float[np.ndarray, "depth n d_model"], batch: Batch, vocab
         guess = float((wanted[half:] == np.bincount(wanted[:half]).argmax()).mean())
         for depth, state in enumerate(at_query):
             right = decode(state[:half], wanted[:half], state[half:]) == wanted[half:]
-            rows.append(Pointer(layer_before(depth), ahead, share(int(right.sum()), len(right)), guess))
+            rows.append(Pointer(layer_before(depth), ahead, share_of(right), guess))
     return rows
 
 

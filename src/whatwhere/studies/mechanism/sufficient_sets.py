@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax
 
-from whatwhere.heads.estimate import share
+from whatwhere.studies.answering import share_of
 from whatwhere.studies.mechanism.ablation import MeanAblation, answered
 from whatwhere.studies.mechanism.tables import Elimination, Head, SufficientSet, write_heads
 from whatwhere.studies.study import Progress, no_progress
@@ -34,11 +34,7 @@ SEARCHED = 100
 def sufficient_sets(
     ablation: MeanAblation, batch: Batch, held_out: Batch, progress: Progress = no_progress
 ) -> tuple[list[Elimination], list[SufficientSet]]:
-    """Searches on one batch, for each of its hop classes, and confirms on the other.
-
-    Returns:
-        The steps of the search, and the sets at its end.
-    """
+    """Searches on one batch, for each of its hop classes, and confirms on the other: the steps, and the sets."""
     steps: list[Elimination] = []
     sets: list[SufficientSet] = []
     found = np.unique(batch.hops).tolist()
@@ -47,10 +43,7 @@ def sufficient_sets(
         searched, others = batch[batch.hops == hops][:SEARCHED], held_out[held_out.hops == hops]
         removed = [[], *eliminate(ablation, searched)]
         ablated = [[head for heads in removed[: step + 1] for head in heads] for step in range(len(removed))]
-        shares = (
-            [share(int(right.sum()), len(right)) for right in answered(ablation, chosen, ablated)]
-            for chosen in (searched, others)
-        )
+        shares = (map(share_of, answered(ablation, chosen, ablated)) for chosen in (searched, others))
         of_class = [
             Elimination(hops, len(ablation.heads) - len(gone), write_heads(heads), *accuracies)
             for heads, gone, *accuracies in zip(removed, ablated, *shares, strict=True)

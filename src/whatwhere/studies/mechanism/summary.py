@@ -50,16 +50,6 @@ def outcomes(results: Results) -> Mapping[str, float]:
     return sizes | {"layers_used": used.layers.value, "flow_in_time": all_heads.share.value}
 
 
-def shortcut_layers(rows: Sequence[tables.Move]) -> list[int]:
-    """Layers that often bring the answer from two or more hops nearer to it."""
-    return sorted({row.layer for row in _shortcut_rows(rows)})
-
-
-def _shortcut_rows(rows: Sequence[tables.Move]) -> list[tables.Move]:
-    far = [row for row in rows if row.hops_nearer is not None and row.hops_nearer >= 2]
-    return [row for row in far if row.share.low > SHORTCUT and row.share.n >= ENOUGH]
-
-
 def _heads(results: Results) -> list[RenderableType]:
     """What each head does, when the answer can be read, and what is right without this and all later layers."""
     kinds = {(row.layer, row.head): row.label for row in results.rows("kinds", tables.Kind)}
@@ -67,7 +57,7 @@ def _heads(results: Results) -> list[RenderableType]:
     without = {row.layer: row.residual for row in results.rows("keeping", path_tables.Keeping)}
     classes = sorted({hops for _, hops in read})
     made = table(
-        "head", " kind", " role", "share", *(f" {_hops(hops)}" for hops in classes), " without",
+        "head", " kind", " role", "share", *(f" {counted(hops, 'hop')}" for hops in classes), " without",
         left=(" kind", " role"), title="\nHeads, and the share of answers that can be read after each layer",
     )  # fmt: skip
     for row in results.rows("verdicts", tables.Verdict):
@@ -85,14 +75,14 @@ def _heads(results: Results) -> list[RenderableType]:
 def _sufficient(rows: Sequence[tables.SufficientSet]) -> Table:
     return table(
         "hops", " heads", " which", "held out", " whole model", left=(" which",),
-        rows=((str(row.hops), f" {row.size} of {row.all_heads}", f" {_short(row.heads) or 'none'} ",
+        rows=((str(row.hops), f" {row.size} of {row.all_heads}", f" {short_heads(row.heads) or 'none'} ",
                _span(row.held_out), f" {_span(row.whole)}") for row in rows),
         title="\nThe fewest heads found that alone keep 0.95 of the accuracy",
     )  # fmt: skip
 
 
-def _short(heads: str) -> str:
-    """Layers alone, where each has one head."""
+def short_heads(heads: str) -> str:
+    """``2 3`` for ``2.0 3.0``: layers alone, where each has one head."""
     names = heads.split()
     return " ".join(name[:-2] for name in names) if all(name.endswith(".0") for name in names) else heads
 
@@ -102,13 +92,13 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
     yield "Needed alone", _needed(results.rows("ablation", tables.Ablation))
     yield "Ablated by kind", _kinds(results.rows("groups", tables.GroupAblation))
     used = results.rows("layers_used", tables.LayersUsed)
-    means = ", ".join(f"{row.layers.value:.1f} for {_hops(row.hops)}" for row in used)
+    means = ", ".join(f"{row.layers.value:.1f} for {counted(row.hops, 'hop')}" for row in used)
     yield "Layers until the answer can be read at the last token", f"{means}."
     yield "Shortcuts", _shortcuts(results.rows("moves", tables.Move))
     yield "Patching", _patching(results.rows("patching", tables.Patched))
     edges = results.rows("edges", path_tables.Edge)
-    largest = max(edges, key=lambda row: row.alone.value, default=None)
-    if largest is not None:
+    if edges:
+        largest = max(edges, key=lambda row: row.alone.value)
         start = "the token" if largest.from_layer is None else f"{largest.from_layer}.{largest.from_head}"
         end = "the answer" if largest.to_layer is None else f"{largest.to_layer}.{largest.to_head}"
         yield (
@@ -154,9 +144,10 @@ def _kinds(rows: Sequence[tables.GroupAblation]) -> str:
 
 def _shortcuts(rows: Sequence[tables.Move]) -> str:
     """Of the answers that each layer brings, the share that its head with most of them brings from far."""
-    far: dict[int, dict[int, float]] = {}
-    for row in _shortcut_rows(rows):
-        far.setdefault(row.layer, defaultdict(float))[row.head] += row.share.value
+    far: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        if (row.hops_nearer or 0) >= 2 and row.share.low > SHORTCUT and row.share.n >= ENOUGH:
+            far[row.layer][row.head] += row.share.value
     told = ", ".join(f"{_two_digits(max(far[layer].values()))} in layer {layer}" for layer in sorted(far))
     return f"of the answers that a layer brings, from two or more hops away {told or 'none'}."
 
@@ -170,10 +161,6 @@ def _patching(rows: Sequence[tables.Patched]) -> str:
         found = "no pairs" if not last[0].share.n else "never" if first is None else f"after layer {first}"
         told.append(f"hop {hop} {found}")
     return f"the last token carries a change of {', '.join(told)}."
-
-
-def _hops(hops: int) -> str:
-    return counted(hops, "hop")
 
 
 def _span(estimate: Estimate) -> str:

@@ -171,19 +171,6 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Window:
-    """Scores of one head with swaps inside one window alone (docs/scores.md)."""
-
-    layer: int
-    head: int
-    window: str
-    positional: float
-    symbolic: float
-    attention: float
-    """How much of the head's attention the window gets; scores of a window that gets none mean little."""
-
-
-@dataclass(frozen=True)
 class Ablation:
     """The accuracy of one hop class before and after one head is replaced by its mean over inputs."""
 
