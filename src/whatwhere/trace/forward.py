@@ -253,7 +253,7 @@ class Changes:
         self.attending = [change for change in checked if not isinstance(change, Ablate | Patch)]
         every = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
         # A layer that is named must attend, which the pass checks; "all layers" are those that do.
-        named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.named_heads() or ()))}
+        named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.heads or ()))}
         self.layers = every & {*model.attending, *named}
         self.starts = inputs.starts
         self.written = _replacements(model, inputs, checked)
