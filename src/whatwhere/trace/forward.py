@@ -55,10 +55,7 @@ class Inputs:
         return starts[0] if bool((starts == starts[:1]).all()) and len(starts) else starts
 
     def places(self, queries: Sequence[int] | None) -> Int[Tensor, "*each query"]:
-        """Query positions; one set for all inputs, if they end at the same place.
-
-        Args:
-            queries: from 0; negative: from the end of each input, padding left out. The last only by default.
+        """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place.
 
         Raises:
             WhatwhereError: a position does not exist, or is padding.

@@ -54,9 +54,7 @@ class Intervention:
     def attend(self, layer: LayerTrace, starts: Int[Tensor, "*each"]) -> LayerTrace:
         """The layer as it attends after the change.
 
-        Args:
-            layer: its trace before.
-            starts: the position of the first token, for all inputs or for each; above 0 where padding comes first.
+        ``starts`` is the position of the first token, for all inputs or for each; above 0 where padding comes first.
         """
         del starts
         return layer

@@ -135,13 +135,8 @@ def measure(
 ) -> Measured:
     """Frequencies and factor of a rotation, from vectors in half-split order before and after it.
 
-    Args:
-        plain: before; position p is entry p of the sequence.
-        turned: after.
-        planes: how many planes turn.
-        declared: tables of frequencies that the model holds. One that the measured frequencies cannot be told from is
-            taken instead of them, as rounded vectors (bfloat16) only give a few digits.
-        tolerance: the largest error.
+    ``declared`` are tables of frequencies that the model holds. One that the measured frequencies cannot be told from
+    is taken instead of them, as rounded vectors (bfloat16) only give a few digits. ``tolerance`` is the largest error.
 
     Raises:
         NotARotation: the vectors after cannot be rebuilt from those before.

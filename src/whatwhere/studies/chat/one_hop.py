@@ -48,11 +48,7 @@ class Example:
 def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
     """Draws sequences, balanced over the distance and the value of the answer as far as ``count`` allows.
 
-    Args:
-        task: ``number`` or ``letter``.
-        size: tokens of the window, without the query.
-        seed: the number of the run; another size or task with the same seed shares no randomness.
-        count: sequences.
+    The size is that of the window, without the query. Another size or task with the same seed shares no randomness.
 
     Raises:
         WhatwhereError: there is no such task, or a number is out of range.
@@ -64,9 +60,7 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
             raise WhatwhereError(f"expected a {name} of {least} or more, got {value}.")
     rng = np.random.default_rng([seed, size, *task.encode()])
     letters, digits = len(ascii_lowercase), len(DIGITS)
-    names = (
-        list(ascii_lowercase) if task == "number" else [first + last for first in ascii_lowercase for last in DIGITS]
-    )
+    names = [first + last for first in ascii_lowercase for last in (DIGITS if task == "letter" else [""])]
     answers, places = balanced_cells(rng, count, len(names), size)
     distances = size - places
     if task == "number":

@@ -140,8 +140,7 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
             parts = [part for text in own for part in (text, *text.split()) if len(part) >= _SHORTEST]
             log = EvalLog.model_validate_json(without(read_eval_log(str(path)).model_dump_json(), [*keys, *parts]))
         log.eval.model_args = _change_texts(
-            log.eval.model_args,
-            lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text,
+            log.eval.model_args, lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text
         )
         write_eval_log(log, str(path))
         changed.append(path)

@@ -86,11 +86,7 @@ class TextSettings:
 
 
 def read_passage(source: str, tokens: int) -> Passage:
-    """Reads the beginning of a text.
-
-    Args:
-        source: a path, or ``-``.
-        tokens: how many it should give.
+    """Reads the beginning of a text, enough for so many tokens; its source is a path, or ``-``.
 
     Raises:
         WhatwhereError: there is no such file, it is empty, or it is not text in UTF-8.
