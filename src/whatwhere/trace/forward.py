@@ -55,11 +55,7 @@ class Inputs:
         return starts[0] if bool((starts == starts[:1]).all()) and len(starts) else starts
 
     def places(self, queries: Sequence[int] | None) -> Int[Tensor, "*each query"]:
-        """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place.
-
-        Raises:
-            WhatwhereError: a position does not exist, or is padding.
-        """
+        """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place."""
         queries, (batch, seq), device = [-1] if queries is None else list(queries), self.ids.shape, self.ids.device
         choose(queries, seq, "query position")  # refuses what no input has
         asked = torch.tensor(queries, dtype=torch.long, device=device)

@@ -64,11 +64,7 @@ class Planes:
 
 
 def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row d_head"]) -> Planes:
-    """The planes of a head, from some vectors and the same vectors after a quarter turn in every plane.
-
-    Raises:
-        NotARotation: a coordinate that changed has no partner.
-    """
+    """The planes of a head, from some vectors and the same vectors after a quarter turn in every plane."""
     some = torch.linspace(0, len(plain) - 1, min(ROWS, len(plain))).long()
     u, v = plain[some].double(), quarter[some].double()
     width = u.shape[1]

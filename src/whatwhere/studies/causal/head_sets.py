@@ -24,11 +24,7 @@ FIRST = 1
 
 
 def head_sets(rows: Sequence[HeadRow], settings: CausalSettings) -> list[Member]:
-    """The sets of heads, with their controls.
-
-    Raises:
-        WhatwhereError: no label has enough heads.
-    """
+    """The sets of heads, with their controls."""
     known = [_member(row, settings.beyond) for row in rows]
     pure = {label: [head for head in known if head.own_label == label] for label in LABELS}
     room = {label: min(len(own), len(known) - len(own)) for label, own in pure.items()}  # each needs a control

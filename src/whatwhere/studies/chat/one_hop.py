@@ -49,9 +49,6 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
     """Draws sequences, balanced over the distance and the value of the answer as far as ``count`` allows.
 
     The size is that of the window, without the query. Another size or task with the same seed shares no randomness.
-
-    Raises:
-        WhatwhereError: there is no such task, or a number is out of range.
     """
     if task not in TASKS:
         raise WhatwhereError(f"expected a one-hop task of {', '.join(TASKS)}, got {task!r}.")
@@ -85,11 +82,7 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
 
 
 def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
-    """Sequences of the multi-hop tasks of Section 2.1 as text; longer ones have extra target tokens, as in Section 3.6.
-
-    Raises:
-        WhatwhereError: the size is below that of the task.
-    """
+    """Sequences of the multi-hop tasks of Section 2.1 as text; longer ones have extra target tokens (Section 3.6)."""
     made = MULTI_HOP[task]
     if size < made.length - 1:
         raise WhatwhereError(f"expected a size of {made.length - 1} or more for several hops, got {size}.")
@@ -105,9 +98,6 @@ def follow(sequence: str) -> list[int]:
 
     It reads either task, of one hop or several, and the query tells which: an integer sends one that many places back;
     two letters send one back to the nearest token that begins with the second. What does neither is the answer.
-
-    Raises:
-        WhatwhereError: a token points outside the sequence, or at nothing.
     """
     tokens = sequence.split()
     points = str.isdigit if tokens and tokens[-1].isdigit() else str.isalpha
@@ -165,11 +155,7 @@ def sequences_in(text: str) -> list[str]:
 
 
 def asked_sequence(text: str) -> str:
-    """The sequence that a prompt asks about, for models that read sequences and no prose.
-
-    Raises:
-        WhatwhereError: there is none.
-    """
+    """The sequence that a prompt asks about, for models that read sequences and no prose."""
     found = sequences_in(text)
     if not found:
         raise WhatwhereError(f'expected a prompt with a line such as Input: "a b 2", got {text[:80]!r}.')

@@ -63,11 +63,7 @@ class TextSettings:
     """Of each text."""
 
     def check_texts(self) -> None:
-        """Reads the texts, so that a mistake in one shows before a model is loaded.
-
-        Raises:
-            WhatwhereError: a text cannot be read, or standard input is named twice.
-        """
+        """Reads the texts, so that a mistake in one shows before a model is loaded."""
         if self.text.count(STDIN) > 1:
             raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
         _ = self.passages

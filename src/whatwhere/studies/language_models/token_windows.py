@@ -33,11 +33,7 @@ class Windows:
 
 
 def require_text_model(model: Any, settings: TextSettings) -> RotaryModel:
-    """A language model that can read the texts of some settings.
-
-    Raises:
-        WhatwhereError: it has no tokenizer, or there is no text.
-    """
+    """Refuses a model that cannot read the texts of some settings: without a tokenizer, or without a text."""
     name = Path(model.name).name
     if not isinstance(model, RotaryModel) or model.tokenizer is None:
         raise WhatwhereError(
@@ -61,9 +57,6 @@ def cut_windows(
 
     What a tokenizer puts before every text (a first token) or a chat template around a message (``template``) is in
     every window, and counts among its tokens. Each text gives equally many of the windows, if it is long enough.
-
-    Raises:
-        WhatwhereError: there are more texts than windows, or a text or a window has too few tokens.
     """
     if windows < len(passages):
         raise WhatwhereError(

@@ -78,9 +78,9 @@ def _planes(each: MeasuredModel) -> list[PlaneRope]:
     rows = []
     for found, wanted in zip(each.found, each.expected, strict=True):
         assert found.frequencies is not None, "measured"
-        should = wanted.frequencies
-        same = should is not None and should.shape == found.frequencies.shape
-        told = should if same and should is not None else np.full(found.frequencies.shape, math.nan)
+        told = wanted.frequencies
+        if told is None or told.shape != found.frequencies.shape:
+            told = np.full(found.frequencies.shape, math.nan)
         numbers = zip(found.frequencies.tolist(), told.tolist(), strict=True)
         rows += [PlaneRope(each.name, found.layer, plane, *pair) for plane, pair in enumerate(numbers, 1)]
     return rows
