@@ -26,6 +26,10 @@ HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
 """One to four hops, dark to light; longer chains go on from the first."""
 TASK = {"number": POSITIONAL, "letter": SYMBOLIC, "both": ENTROPY}
 LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--", "both": "-."}
+LABELLED = {
+    "positional": (POSITIONAL, "o"), "symbolic": (SYMBOLIC, "s"), "uniform": (PALE, "D"), "mixed": (NEUTRAL, "^"),
+}  # fmt: skip
+"""Colour and mark of heads by their label."""
 MARK = {"positional": "o", "symbolic": "s", "number": "o", "letter": "s", "both": "^"}
 
 _SETTINGS: dict[Any, Any] = {

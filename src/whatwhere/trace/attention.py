@@ -69,13 +69,9 @@ class Reading:
 def layer_trace(
     seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
 ) -> tuple[LayerTrace, Reading]:
-    """The trace of a layer, and what else was found.
+    """The trace of a layer at some query positions, and what else was found.
 
-    Args:
-        seen: the call.
-        places: query positions, for all inputs or for each.
-        declared: tables of frequencies that the model holds.
-        name: of the model, for errors.
+    ``declared`` are the tables of frequencies that the model holds; its name is for errors.
 
     Raises:
         WhatwhereError: the rotation or the attention cannot be rebuilt.

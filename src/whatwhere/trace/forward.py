@@ -55,14 +55,7 @@ class Inputs:
         return starts[0] if bool((starts == starts[:1]).all()) and len(starts) else starts
 
     def places(self, queries: Sequence[int] | None) -> Int[Tensor, "*each query"]:
-        """Query positions; one set for all inputs, if they end at the same place.
-
-        Args:
-            queries: from 0; negative: from the end of each input, padding left out. The last only by default.
-
-        Raises:
-            WhatwhereError: a position does not exist, or is padding.
-        """
+        """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place."""
         queries, (batch, seq), device = [-1] if queries is None else list(queries), self.ids.shape, self.ids.device
         choose(queries, seq, "query position")  # refuses what no input has
         asked = torch.tensor(queries, dtype=torch.long, device=device)
@@ -253,7 +246,7 @@ class Changes:
         self.attending = [change for change in checked if not isinstance(change, Ablate | Patch)]
         every = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
         # A layer that is named must attend, which the pass checks; "all layers" are those that do.
-        named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.named_heads() or ()))}
+        named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.heads or ()))}
         self.layers = every & {*model.attending, *named}
         self.starts = inputs.starts
         self.written = _replacements(model, inputs, checked)

@@ -114,11 +114,7 @@ def _bar_on_terminals_only() -> Iterator[None]:
 
 
 def read_header(path: Path) -> Any:
-    """The names, kinds and sizes in a GGUF file, as a ``gguf.GGUFReader``.
-
-    Raises:
-        WhatwhereError: the file is damaged.
-    """
+    """The names, kinds and sizes in a GGUF file, as a ``gguf.GGUFReader``."""
     from gguf import GGUFReader
 
     class Bounded(GGUFReader):

@@ -35,15 +35,11 @@ class Intervention:
     layers: tuple[int, ...] | None = None
     """Where; None for all layers."""
     heads: tuple[Head, ...] | None = None
-    """Where, instead of whole layers; None for all heads."""
-
-    def named_heads(self) -> tuple[Head, ...] | None:
-        """The heads that it changes; None if it changes whole layers."""
-        return self.heads
+    """Where, instead of whole layers; None if it changes whole layers."""
 
     def check(self, depth: int, heads: int) -> None:
         """Refuses layers and heads that a model of this size does not have."""
-        for layer, head in self.named_heads() or ():
+        for layer, head in self.heads or ():
             _check_range("layer", layer, depth)
             _check_range("head", head, heads)
         for layer in self.layers or ():
@@ -51,17 +47,14 @@ class Intervention:
 
     def changes(self, layer: int) -> bool:
         """Whether it changes something in this layer."""
-        heads = self.named_heads()
-        if heads is not None:
-            return any(layer == named for named, _ in heads)
+        if self.heads is not None:
+            return any(layer == named for named, _ in self.heads)
         return self.layers is None or layer in self.layers
 
     def attend(self, layer: LayerTrace, starts: Int[Tensor, "*each"]) -> LayerTrace:
         """The layer as it attends after the change.
 
-        Args:
-            layer: its trace before.
-            starts: the position of the first token, for all inputs or for each; above 0 where padding comes first.
+        ``starts`` is the position of the first token, for all inputs or for each; above 0 where padding comes first.
         """
         del starts
         return layer
@@ -74,7 +67,8 @@ class _OneHead(Intervention):
     layer: int
     head: int
 
-    def named_heads(self) -> tuple[Head, ...]:
+    @property
+    def heads(self) -> tuple[Head, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The one head."""
         return ((self.layer, self.head),)
 

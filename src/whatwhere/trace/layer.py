@@ -139,11 +139,7 @@ class LayerTrace:
         return replace(self, queries=self.queries.double(), keys=self.keys.double())
 
     def parts(self, inputs: int) -> Iterator[LayerTrace]:
-        """The layer in float64, some inputs at a time, each part uniform: so one input at a time, if the layer is not.
-
-        Raises:
-            WhatwhereError: its heads see different keys, so that no part is uniform.
-        """
+        """The layer in float64, some inputs at a time, each part uniform: one input at a time, if the layer is not."""
         if self.visible.ndim == 4:
             raise WhatwhereError(
                 f"expected heads that see the same keys, got layer {self.layer} with a mask of its own for some heads; "
@@ -204,11 +200,7 @@ def counted(count: int, what: str, plural: str = "") -> str:
 
 
 def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
-    """Indices from 0, negative ones counted from the end.
-
-    Raises:
-        WhatwhereError: one does not exist.
-    """
+    """Indices from 0, negative ones counted from the end; refuses one that does not exist."""
     for index in wanted:
         if not -count <= index < count:
             raise WhatwhereError(f"expected a {what} from 0 to {count - 1} (or -{count} to -1), got {index}.")

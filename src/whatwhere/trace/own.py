@@ -102,11 +102,7 @@ class OwnModel(Traceable):
 
 
 def plain_ids(tokens: Tokens | Mapping[str, Any], name: str) -> Tokens:
-    """Tokens for a model that knows no padding.
-
-    Raises:
-        WhatwhereError: they come with an attention mask.
-    """
+    """Tokens for a model that knows no padding; refuses those with an attention mask."""
     if isinstance(tokens, Mapping):
         raise WhatwhereError(
             f"expected a table of ids for a {name}, got tokens with an attention mask; only transformers models take "

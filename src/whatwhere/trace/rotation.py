@@ -64,11 +64,7 @@ class Planes:
 
 
 def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row d_head"]) -> Planes:
-    """The planes of a head, from some vectors and the same vectors after a quarter turn in every plane.
-
-    Raises:
-        NotARotation: a coordinate that changed has no partner.
-    """
+    """The planes of a head, from some vectors and the same vectors after a quarter turn in every plane."""
     some = torch.linspace(0, len(plain) - 1, min(ROWS, len(plain))).long()
     u, v = plain[some].double(), quarter[some].double()
     width = u.shape[1]
@@ -135,13 +131,8 @@ def measure(
 ) -> Measured:
     """Frequencies and factor of a rotation, from vectors in half-split order before and after it.
 
-    Args:
-        plain: before; position p is entry p of the sequence.
-        turned: after.
-        planes: how many planes turn.
-        declared: tables of frequencies that the model holds. One that the measured frequencies cannot be told from is
-            taken instead of them, as rounded vectors (bfloat16) only give a few digits.
-        tolerance: the largest error.
+    ``declared`` are tables of frequencies that the model holds. One that the measured frequencies cannot be told from
+    is taken instead of them, as rounded vectors (bfloat16) only give a few digits. ``tolerance`` is the largest error.
 
     Raises:
         NotARotation: the vectors after cannot be rebuilt from those before.

@@ -34,7 +34,7 @@ _ORIGINAL = "_original_component"
 """Where a component of a bridge keeps the part that it stands for."""
 
 
-def traceable(model: object) -> Traceable:
+def traceable(model: Any) -> Traceable:
     """The model itself if it is traceable, otherwise an adapter that is.
 
     Raises:
@@ -45,7 +45,7 @@ def traceable(model: object) -> Traceable:
     if isinstance(model, GPTJ):
         return OwnModel(model)
     if is_bridge(model):
-        model = unbridged(model)
+        model = unbridged(model.original_model)
     if "transformers" in sys.modules:  # otherwise no model of it can exist
         from transformers import PreTrainedModel
 
@@ -129,23 +129,19 @@ def weights_fingerprint(model: Traceable) -> str:
     return digest.hexdigest()[:16]
 
 
-def is_bridge(model: object) -> bool:
+def is_bridge(model: Any) -> bool:
     """Whether this is a ``TransformerBridge`` around another model."""
     named = any(kind.__name__ == "TransformerBridge" for kind in type(model).__mro__)
     return named and isinstance(getattr(model, "original_model", None), nn.Module)
 
 
-def unbridged(bridge: object) -> nn.Module:
-    """The model inside a bridge, with its own parts in their places and the bridge's weights."""
-    return _restored(getattr(bridge, "original_model"))  # noqa: B009 (known by its shape, not by its type)
-
-
-def _restored(part: nn.Module) -> nn.Module:
+def unbridged(part: nn.Module) -> nn.Module:
+    """The ``original_model`` of a bridge with its own parts in their places, and the same weights."""
     kept = part._modules.get(_ORIGINAL)
     if kept is not None:
-        return _restored(kept)
+        return unbridged(kept)
     again = copy(part)
-    again._modules = {name: child if child is None else _restored(child) for name, child in part._modules.items()}
+    again._modules = {name: child if child is None else unbridged(child) for name, child in part._modules.items()}
     return again
 
 

@@ -35,10 +35,7 @@ _PACKED = 64
 def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
     """Loads a model for causal language modelling; code that comes with a checkpoint is never run.
 
-    Args:
-        source: what the user called it, for errors.
-        place: what transformers calls it.
-        options: further arguments of ``from_pretrained``.
+    ``source`` is what the user called it, for errors; ``place`` and ``options`` are for ``from_pretrained``.
 
     Raises:
         WhatwhereError: weights are missing, unexpected, of another shape, or not finite.

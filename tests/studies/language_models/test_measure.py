@@ -19,8 +19,8 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.language_models import HEADS
 from whatwhere.studies.language_models.induction import induction
+from whatwhere.studies.language_models.layer_facts import LEAST_SHARE
 from whatwhere.studies.language_models.scored_inputs import choose_heads
-from whatwhere.studies.language_models.shown_attention import LEAST_SHARE
 from whatwhere.studies.language_models.tables import (
     About,
     HeadRow,

@@ -24,17 +24,7 @@ from torch import Tensor
 
 from whatwhere.heads.scores import score_weightings
 from whatwhere.heads.weighting import TAU, Weighting
-from whatwhere.studies.cache.tables import (
-    BOTH,
-    FAR,
-    INDUCTION,
-    PAPER,
-    POSITIONAL,
-    RANDOM,
-    CacheSettings,
-    HeadScore,
-    Need,
-)
+from whatwhere.studies.cache.tables import POSITIONAL, RANDOM, CacheSettings, HeadScore, Need
 from whatwhere.studies.language_models.induction import induction
 from whatwhere.studies.language_models.tables import TEXT_QUERIES
 from whatwhere.studies.language_models.token_windows import query_positions
@@ -95,10 +85,10 @@ def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]
     names = sorted({(row.layer, row.kv_head) for row in heads})
     by_head = {
         POSITIONAL: [1 - row.rest_positional for row in heads],
-        BOTH: [(1 - row.rest_positional) * row.far for row in heads],
-        FAR: [row.far for row in heads],
-        INDUCTION: [row.induction for row in heads],
-        PAPER: [1 - row.positional for row in heads],
+        "both": [(1 - row.rest_positional) * row.far for row in heads],
+        "far": [row.far for row in heads],
+        "induction": [row.induction for row in heads],
+        "paper": [1 - row.positional for row in heads],
     }
     rows = []
     for ranking in settings.rankings:
@@ -116,14 +106,7 @@ def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]
 
 
 def pattern_files(needs: Sequence[Need], group: int, settings: CacheSettings, model: str) -> dict[str, bytes]:
-    """Their contents by name, for the first ranking.
-
-    Args:
-        needs: the order of all KV heads.
-        group: query heads that share a KV head.
-        settings: how many tokens a streamed head keeps.
-        model: its name.
-    """
+    """Their contents by name, for the first ranking; ``group`` query heads share a KV head."""
     order = [row for row in needs if (row.ranking, row.draw) == (settings.rankings[0], 0)]
     shape = 1 + max(row.layer for row in order), 1 + max(row.kv_head for row in order)
     table = np.ones(shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.cache.tables import ABLE, POSITIONAL, About, Comparison, Policy
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -13,28 +14,20 @@ HALF = 0.5
 
 
 def beats(evidence: Evidence, other: str) -> Finding:
-    """The loss by the positional score less that by another ranking, at the budget where it is least sure to be lower.
-
-    Args:
-        evidence: results of the study ``cache``.
-        other: the ranking to compare with.
-    """
+    """The loss by the positional score less that by another ranking, where it is least sure to be lower."""
     rows = [row for row in evidence.rows("cache", None, "comparisons", Comparison)
             if {row.ranking, row.other} == {POSITIONAL, other}]  # fmt: skip
     if not rows:
         raise NotTested(f"the rankings {POSITIONAL} and {other} were not both measured.")
-    found = {row.budget: row.difference for row in map(_positional_first, rows)}
+    found = {row.budget: row.difference if row.ranking == POSITIONAL else _turned(row.difference) for row in rows}
     worst = max(found, key=lambda budget: found[budget].high)
     each = ", ".join(f"{100 * budget:g} %: {one.value:+.3f}" for budget, one in found.items())
     why = f"In nats per token, by share of streamed KV heads: {each}. It is least sure at {100 * worst:g} %."
     return Finding(found[worst].value, why, found[worst].interval, found[worst].n)
 
 
-def _positional_first(row: Comparison) -> Comparison:
-    if row.ranking == POSITIONAL:
-        return row
-    one = row.difference
-    return replace(row, difference=replace(one, value=-one.value, low=-one.high, high=-one.low))
+def _turned(one: Estimate) -> Estimate:
+    return replace(one, value=-one.value, low=-one.high, high=-one.low)
 
 
 def keeps_keys(evidence: Evidence) -> Finding:

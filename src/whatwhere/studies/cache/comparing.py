@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -47,17 +47,9 @@ def policy_rows(
         lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
         told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
         kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
-        rows.append(
-            Policy(
-                ranking=ranking,
-                budget=budget,
-                streamed=len(here[0].streamed),
-                cache=float(np.mean(kept)),
-                above=_over([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings),
-                passkey=_share(told),
-                key_loss=_over([row.loss for row in told], [row.input for row in told], settings),
-            )
-        )
+        above, key_loss = _loss(lost, settings, full), _loss(told, settings)
+        streamed, cache = len(here[0].streamed), float(np.mean(kept))
+        rows.append(Policy(ranking, budget, streamed, cache, above, _share(told), key_loss))
     return rows
 
 
@@ -67,7 +59,7 @@ def comparison_rows(losses: Sequence[WindowLoss], settings: CacheSettings) -> li
     rows = []
     for budget, (one, other) in product(settings.budgets, combinations(settings.rankings, 2)):
         difference = over_draws[budget, one] - over_draws[budget, other]  # by input
-        rows.append(Comparison(budget, one, other, _over(difference.tolist(), difference.index.tolist(), settings)))
+        rows.append(Comparison(budget, one, other, mean(difference.tolist(), difference.index.tolist(), settings.seed)))
     return rows
 
 
@@ -85,14 +77,19 @@ def about_row(
         kv_heads=kv_heads,
         group=model.heads // kv_heads,
         tokens=settings.window,
-        loss=_over([row.loss for row in full], [row.input for row in full], settings),
+        loss=_loss(full, settings),
         passkey=_share([row for row in answers if row.ranking == FULL]),
     )
 
 
-def _over(values: Sequence[float], inputs: Sequence[int], settings: CacheSettings) -> Estimate:
-    """A mean with its interval over inputs."""
-    return mean(values, inputs, settings.seed) if values else UNDEFINED
+def _loss(
+    rows: Sequence[WindowLoss] | Sequence[PromptAnswer],
+    settings: CacheSettings,
+    above: Mapping[int, float] | None = None,
+) -> Estimate:
+    """The mean loss, above another one of each input if it is given, with its interval over inputs."""
+    losses = [row.loss - above[row.input] if above else row.loss for row in rows]
+    return mean(losses, [row.input for row in rows], settings.seed) if rows else UNDEFINED
 
 
 def _share(rows: Sequence[PromptAnswer]) -> Estimate:

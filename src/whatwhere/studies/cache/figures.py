@@ -12,15 +12,13 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from whatwhere.studies.cache.tables import BOTH, FAR, INDUCTION, PAPER, POSITIONAL, RANDOM, Need, Policy
+from whatwhere.studies.cache.tables import RANDOM, Need, Policy
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import ENTROPY, NEUTRAL, error_bars
-from whatwhere.studies.style import POSITIONAL as ORANGE
-from whatwhere.studies.style import SYMBOLIC as GREEN
+from whatwhere.studies.style import ENTROPY, NEUTRAL, POSITIONAL, SYMBOLIC, error_bars
 
 LOOK = {
-    POSITIONAL: (ORANGE, "o-"), BOTH: ("#000000", "D-"), FAR: ("#0072b2", "v--"), INDUCTION: (GREEN, "s--"),
-    PAPER: (ENTROPY, "^-."), RANDOM: (NEUTRAL, "x:"),
+    "positional": (POSITIONAL, "o-"), "both": ("#000000", "D-"), "far": ("#0072b2", "v--"),
+    "induction": (SYMBOLIC, "s--"), "paper": (ENTROPY, "^-."), RANDOM: (NEUTRAL, "x:"),
 }  # fmt: skip
 
 

@@ -53,9 +53,6 @@ def make_prompts(
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
     It never stands within the first ``sink`` tokens, nor within the ``recent`` ones before the answer.
-
-    Raises:
-        WhatwhereError: windows are too short for it.
     """
     keys = random.Random(seed)
     made = []

@@ -9,8 +9,8 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.language_models.passages import TextSettings
 
-POSITIONAL, BOTH, FAR, INDUCTION, PAPER, RANDOM = "positional", "both", "far", "induction", "paper", "random"
-RANKINGS = (POSITIONAL, BOTH, FAR, INDUCTION, PAPER, RANDOM)
+POSITIONAL, RANDOM = "positional", "random"
+RANKINGS = (POSITIONAL, "both", "far", "induction", "paper", RANDOM)
 """By what KV heads are put in order; each gives a number that grows with the need for the whole cache.
 
 ``positional``: 1 less the positional score beyond the first token. ``far``: attention to keys that a streamed head

@@ -13,10 +13,8 @@ from matplotlib.patches import Patch
 
 from whatwhere.studies.causal.tables import CHANGES, LABELS, Effect
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
+from whatwhere.studies.style import LABELLED, NEUTRAL, PALE
 
-COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL}
-MARKS = {"positional": "o", "symbolic": "s", "mixed": "^"}
 STEP = 0.22
 """Between the labels of one probe."""
 
@@ -30,10 +28,11 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
     for change, axes in zip(CHANGES, panels, strict=True):
         for row in (row for row in rows if row.change == change):
             at = probes.index(row.probe) + STEP * (LABELS.index(row.label) - 1)
+            colour, mark = LABELLED[row.label]
             axes.barh(at, row.control.high - row.control.low, STEP * 0.8, row.control.low, color=PALE)
             axes.plot([row.control.value] * 2, [at - STEP * 0.4, at + STEP * 0.4], color=NEUTRAL, linewidth=1)
-            axes.plot(row.loss.interval, [at, at], color=COLOURS[row.label], linewidth=1.5)
-            axes.plot(row.loss.value, at, MARKS[row.label], color=COLOURS[row.label], markersize=5)
+            axes.plot(row.loss.interval, [at, at], color=colour, linewidth=1.5)
+            axes.plot(row.loss.value, at, mark, color=colour, markersize=5)
         axes.axvline(0, color=NEUTRAL, linewidth=0.8)
         axes.set_title(change)
         axes.set_xlabel("increase of the loss (nats)")
@@ -43,9 +42,10 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
     panels[0].set_yticks(range(len(probes)), probes)
     panels[0].set_ylim(len(probes) - 0.5, -0.5)
     figure.suptitle(f"{Path(one.name).name}: heads changed by label", fontsize=10)
-    shown = [label for label in LABELS if any(row.label == label for row in rows)]
     handles: list[Line2D | Patch] = [
-        Line2D([], [], marker=MARKS[label], color=COLOURS[label], label=f"{label} heads (95 %)") for label in shown
+        Line2D([], [], marker=mark, color=colour, label=f"{label} heads (95 %)")
+        for label, (colour, mark) in LABELLED.items()
+        if any(row.label == label for row in rows)
     ]
     handles.append(Patch(color=PALE, label="other heads in the same layers (95 %)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)

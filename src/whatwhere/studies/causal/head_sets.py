@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -23,13 +24,9 @@ FIRST = 1
 
 
 def head_sets(rows: Sequence[HeadRow], settings: CausalSettings) -> list[Member]:
-    """The sets of heads, with their controls.
-
-    Raises:
-        WhatwhereError: no label has enough heads.
-    """
-    known = [_Known(row, settings.beyond) for row in rows]
-    pure = {label: [head for head in known if head.label == label] for label in LABELS}
+    """The sets of heads, with their controls."""
+    known = [_member(row, settings.beyond) for row in rows]
+    pure = {label: [head for head in known if head.own_label == label] for label in LABELS}
     room = {label: min(len(own), len(known) - len(own)) for label, own in pure.items()}  # each needs a control
     groups = {label: own for label, own in pure.items() if room[label] >= FEWEST}
     if not groups:
@@ -40,40 +37,34 @@ def head_sets(rows: Sequence[HeadRow], settings: CausalSettings) -> list[Member]
         )
     fewest = min(groups.values(), key=len)
     count = min(settings.heads, *(room[label] for label in groups))
-    layers = [head.layer for head in sorted(fewest, key=lambda head: -head.purity)[:count]]
+    layers = [head.layer for head in sorted(fewest, key=lambda head: -_purity(head))[:count]]
     rng = np.random.default_rng(settings.seed)
     found: list[Member] = []
     for label, own in groups.items():
-        chosen = _nearest(layers, own, [0.5 * (1 - head.purity) for head in own])
-        others = [head for head in known if head.label != label]
-        sets: dict[int | None, list[_Known]] = {None: chosen}
+        chosen = _nearest(layers, own, [0.5 * (1 - _purity(head)) for head in own])
+        found += [replace(head, label=label) for head in chosen]
+        others = [head for head in known if head.own_label != label]
         for draw in range(settings.draws):
-            sets[draw] = _nearest([head.layer for head in chosen], others, 0.5 * rng.random(len(others)))
-        found += [
-            Member(label, draw, head.layer, head.head, head.label, head.positional, head.symbolic, head.planes)
-            for draw, some in sets.items()
-            for head in some
-        ]
+            drawn = _nearest([head.layer for head in chosen], others, 0.5 * rng.random(len(others)))
+            found += [replace(head, label=label, draw=draw) for head in drawn]
     return found
 
 
-class _Known:
-    """What is known of a head, by the paper's scores or beyond the first token."""
-
-    def __init__(self, row: HeadRow, beyond: bool) -> None:
-        self.layer, self.head, self.planes = row.layer, row.head, row.planes
-        self.label = row.rest_label if beyond else row.label
-        self.positional = row.rest_positional if beyond else row.positional.value
-        self.symbolic = row.rest_symbolic if beyond else row.symbolic.value
-
-    @property
-    def purity(self) -> float:
-        """How far apart the scores are; for a mixed head, how near. Undefined ones count as 0."""
-        apart = abs(float(np.nan_to_num(self.positional - self.symbolic)))
-        return apart if self.label != "mixed" else 1 - apart
+def _member(row: HeadRow, beyond: bool) -> Member:
+    """A head that is in no set yet, by the paper's scores or beyond the first token."""
+    scores = row.label, row.positional.value, row.symbolic.value
+    if beyond:
+        scores = row.rest_label, row.rest_positional, row.rest_symbolic
+    return Member("", None, row.layer, row.head, *scores, row.planes)
 
 
-def _nearest(layers: Sequence[int], heads: Sequence[_Known], costs: Sequence[float] | np.ndarray) -> list[_Known]:
+def _purity(head: Member) -> float:
+    """How far apart the scores are; for a mixed head, how near. Undefined ones count as 0."""
+    apart = abs(float(np.nan_to_num(head.positional - head.symbolic)))
+    return apart if head.own_label != "mixed" else 1 - apart
+
+
+def _nearest(layers: Sequence[int], heads: Sequence[Member], costs: Sequence[float] | np.ndarray) -> list[Member]:
     """One head for each layer, no head twice; costs choose among heads that are equally near."""
     distances = np.abs(np.subtract.outer(layers, [head.layer for head in heads]))
     _, chosen = linear_sum_assignment(distances + np.asarray(costs))
@@ -85,15 +76,14 @@ def interventions_of(change: str, members: Sequence[Member], recent: int) -> lis
 
     A head without rotation has no plane to close.
     """
-    heads: tuple[Head, ...] = tuple((row.layer, row.head) for row in members)
     if change == MASK_FAR:
-        return [MaskFar(recent, FIRST, heads)]
+        return [MaskFar(recent, FIRST, tuple((row.layer, row.head) for row in members))]
     by_planes: dict[int, list[Head]] = defaultdict(list)
     for row in members:
-        by_planes[row.planes].append((row.layer, row.head))
+        if row.planes:
+            by_planes[row.planes].append((row.layer, row.head))
     found: list[Intervention] = []
-    for planes, some in by_planes.items():
+    for planes, heads in by_planes.items():
         half = range(1, planes // 2 + 1) if change == CLOSE_FAST else range(planes // 2 + 1, planes + 1)
-        if planes:
-            found.append(ClosePlanes(tuple(half), heads=tuple(some)))
+        found.append(ClosePlanes(tuple(half), heads=tuple(heads)))
     return found

@@ -19,16 +19,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import mean
 from whatwhere.studies.causal.head_sets import head_sets, interventions_of
 from whatwhere.studies.causal.probes import Probe, make_probes
-from whatwhere.studies.causal.tables import (
-    ABLATE,
-    CHANGES,
-    Ability,
-    CausalSettings,
-    Condition,
-    Effect,
-    Member,
-    Run,
-)
+from whatwhere.studies.causal.tables import ABLATE, CHANGES, Ability, CausalSettings, Condition, Effect, Member, Run
 from whatwhere.studies.language_models import HEADS
 from whatwhere.studies.language_models.measure import measure as measure_heads
 from whatwhere.studies.language_models.scored_inputs import inputs_of
@@ -82,8 +73,7 @@ def measure(model: Traceable, settings: CausalSettings, results: Results, progre
         progress(f"{change}: {label}{control}", number, len(missing))
         some = [row for row in members if (row.label, row.draw) == (label, draw)]
         for probe in probes:
-            own = means.get(probe.name)
-            runs += _run(model, probe, (label, draw, change), some, own, settings)
+            runs += _run(model, probe, (label, draw, change), some, means.get(probe.name), settings)
         results.write("runs", runs)
     results.write("effects", effects(runs, settings.seed))
     progress("changes measured", len(missing), len(missing))

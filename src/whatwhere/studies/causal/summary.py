@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from whatwhere.studies.causal.tables import CHANGES, Ability, CausalSettings, Effect, Member
+from whatwhere.studies.causal.tables import CHANGES, Ability, Effect, Member
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, spanned, table
 
@@ -26,7 +26,16 @@ def summary(results: Results) -> Sequence[RenderableType]:
     blocks += ["\nWhat stands out, in nats per token", *_clear(rows)]
     for change in CHANGES:
         blocks += [f"\n{change.capitalize()}: increase of the loss, nats per token", _effects(rows, change)]
-    return [*blocks, _explanation(settings)]
+    by = "scores beyond the first token" if settings.beyond else "the paper's scores"
+    explanation = remark(
+        f"Labels by {by}, tau {settings.tau:g}, gamma {settings.gamma:g}. others: random heads of other labels in the "
+        "same layers, mean over draws; below: draws that cost less. What stands out: the interval of the difference is "
+        "on one side of 0, and so is every draw. In brackets: 95 % intervals (bootstrap over windows of the texts, or "
+        "prompts). induction: random tokens that repeat; back: two tokens in a pattern that repeats; name: a name "
+        f"{settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: each query sees the "
+        f"first and the last {settings.recent} keys."
+    )
+    return [*blocks, explanation]
 
 
 def _sets(members: Sequence[Member]) -> Table:
@@ -71,15 +80,3 @@ def _effects(rows: Sequence[Effect], change: str) -> Table:
         made.add_row("" if row.probe == before else row.probe, f" {row.label}", *cells)
         before = row.probe
     return made
-
-
-def _explanation(settings: CausalSettings) -> RenderableType:
-    by = "scores beyond the first token" if settings.beyond else "the paper's scores"
-    return remark(
-        f"Labels by {by}, tau {settings.tau:g}, gamma {settings.gamma:g}. others: random heads of other labels in the "
-        "same layers, mean over draws; below: draws that cost less. What stands out: the interval of the difference is "
-        "on one side of 0, and so is every draw. In brackets: 95 % intervals (bootstrap over windows of the texts, or "
-        "prompts). induction: random tokens that repeat; back: two tokens in a pattern that repeats; name: a name "
-        f"{settings.far} tokens back; fast, slow: halves of a head's rotary planes; mask far: each query sees the "
-        f"first and the last {settings.recent} keys."
-    )

@@ -7,11 +7,10 @@ are told.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from whatwhere.studies.chat.tables import Cell
 from whatwhere.studies.claim import Finding, read_claims
@@ -24,8 +23,7 @@ NOT_CHAT = ("reference/", "whatwhere/", "mockllm/")
 SIZES = (32, 100)
 
 
-@dataclass(frozen=True)
-class _Point:
+class _Point(NamedTuple):
     """The accuracy of one model on one task at one size."""
 
     model: str

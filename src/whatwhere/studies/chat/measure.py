@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError
 from whatwhere.studies.chat import tabulation
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
 from whatwhere.studies.chat.plan import Plan, make_plan
@@ -114,12 +114,10 @@ def _replies(logs: Sequence[Logged], blocks: Sequence[Block]) -> int:
 
 
 def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path, progress: Progress) -> None:
-    try:
-        from inspect_ai import eval_set
+    from inspect_ai import eval_set
 
-        from whatwhere.studies.chat.registry import TASKS, observers
-    except ImportError as error:
-        raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
+    from whatwhere.studies.chat.registry import TASKS, observers
+
     settings = plan.settings
     done, wanted = _replies(read_logs([folder]), blocks), len(blocks) * settings.examples
     if done == wanted:

@@ -48,14 +48,7 @@ class Example:
 def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
     """Draws sequences, balanced over the distance and the value of the answer as far as ``count`` allows.
 
-    Args:
-        task: ``number`` or ``letter``.
-        size: tokens of the window, without the query.
-        seed: the number of the run; another size or task with the same seed shares no randomness.
-        count: sequences.
-
-    Raises:
-        WhatwhereError: there is no such task, or a number is out of range.
+    The size is that of the window, without the query. Another size or task with the same seed shares no randomness.
     """
     if task not in TASKS:
         raise WhatwhereError(f"expected a one-hop task of {', '.join(TASKS)}, got {task!r}.")
@@ -64,9 +57,7 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
             raise WhatwhereError(f"expected a {name} of {least} or more, got {value}.")
     rng = np.random.default_rng([seed, size, *task.encode()])
     letters, digits = len(ascii_lowercase), len(DIGITS)
-    names = (
-        list(ascii_lowercase) if task == "number" else [first + last for first in ascii_lowercase for last in DIGITS]
-    )
+    names = [first + last for first in ascii_lowercase for last in (DIGITS if task == "letter" else [""])]
     answers, places = balanced_cells(rng, count, len(names), size)
     distances = size - places
     if task == "number":
@@ -91,11 +82,7 @@ def one_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> 
 
 
 def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -> list[Example]:
-    """Sequences of the multi-hop tasks of Section 2.1 as text; longer ones have extra target tokens, as in Section 3.6.
-
-    Raises:
-        WhatwhereError: the size is below that of the task.
-    """
+    """Sequences of the multi-hop tasks of Section 2.1 as text; longer ones have extra target tokens (Section 3.6)."""
     made = MULTI_HOP[task]
     if size < made.length - 1:
         raise WhatwhereError(f"expected a size of {made.length - 1} or more for several hops, got {size}.")
@@ -111,9 +98,6 @@ def follow(sequence: str) -> list[int]:
 
     It reads either task, of one hop or several, and the query tells which: an integer sends one that many places back;
     two letters send one back to the nearest token that begins with the second. What does neither is the answer.
-
-    Raises:
-        WhatwhereError: a token points outside the sequence, or at nothing.
     """
     tokens = sequence.split()
     points = str.isdigit if tokens and tokens[-1].isdigit() else str.isalpha
@@ -171,11 +155,7 @@ def sequences_in(text: str) -> list[str]:
 
 
 def asked_sequence(text: str) -> str:
-    """The sequence that a prompt asks about, for models that read sequences and no prose.
-
-    Raises:
-        WhatwhereError: there is none.
-    """
+    """The sequence that a prompt asks about, for models that read sequences and no prose."""
     found = sequences_in(text)
     if not found:
         raise WhatwhereError(f'expected a prompt with a line such as Input: "a b 2", got {text[:80]!r}.')

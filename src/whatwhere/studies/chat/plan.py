@@ -82,11 +82,7 @@ class Plan:
 
 
 def make_plan(model: str, settings: ChatSettings) -> Plan:
-    """The plan for a model; by default a model of ours is asked the task that it was trained on.
-
-    Raises:
-        WhatwhereError: a model argument is not KEY=VALUE, or every size is too small.
-    """
+    """The plan for a model; by default a model of ours is asked the task that it was trained on."""
     provider = Provider(model, settings.base_url)
     tasks = settings.task_names
     if tasks is None and provider.name == "whatwhere":

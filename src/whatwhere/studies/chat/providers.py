@@ -119,12 +119,7 @@ class Provider:
             return False
 
     def check_known(self) -> None:
-        """Refuses a provider that nobody here knows, before its calls are priced.
-
-        Raises:
-            MissingExtraError: inspect-ai, which might know it, is not installed.
-            WhatwhereError: see above.
-        """
+        """Refuses a provider that nobody here knows, before its calls are priced."""
         if self.name in (*LOCAL, *REMOTE):
             return
         try:

@@ -67,11 +67,7 @@ def _secret_arguments(content: Any) -> list[tuple[str, str]]:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuses keys among model arguments.
-
-    Raises:
-        WhatwhereError: one is named as keys are and holds a text, or holds a key of the environment.
-    """
+    """Refuses keys among model arguments: a text that is named as keys are, or a key of the environment."""
     text = json.dumps(arguments)
     named = next((name for name, value in _secret_arguments(arguments) if not _reference(value)), None)
     if named is not None or any(key in text for key in secrets()):
@@ -83,11 +79,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def from_environment(content: Any) -> Any:
-    """Model arguments with the values of the environment variables that they name.
-
-    Raises:
-        WhatwhereError: there is no such variable.
-    """
+    """Model arguments with the values of the environment variables that they name."""
 
     def value_of(_: str, text: str) -> str:
         name = _reference(text)
@@ -140,8 +132,7 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
             parts = [part for text in own for part in (text, *text.split()) if len(part) >= _SHORTEST]
             log = EvalLog.model_validate_json(without(read_eval_log(str(path)).model_dump_json(), [*keys, *parts]))
         log.eval.model_args = _change_texts(
-            log.eval.model_args,
-            lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text,
+            log.eval.model_args, lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text
         )
         write_eval_log(log, str(path))
         changed.append(path)

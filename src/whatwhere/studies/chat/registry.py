@@ -82,10 +82,7 @@ TASKS: dict[str, Callable[..., Task]] = {name: _task(name) for name in TOKENS}
 def reading(name: str, max_tokens: int) -> Scorer:
     """Reads each reply strictly and leniently, and keeps what it cost.
 
-    Args:
-        name: the task, one of :data:`whatwhere.studies.chat.extraction.TOKENS`.
-        max_tokens: the room that a reply has. One of several words that fills it counts as cut off, because ``hf``
-            does not say why a reply ended.
+    A reply of several words that fills its room counts as cut off, because ``hf`` does not say why a reply ended.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -145,14 +142,7 @@ class _Offline(ModelAPI):
 
 
 class ReferenceSolver(_Offline):
-    """One of :data:`SOLVERS`.
-
-    Args:
-        model_name: which one.
-        noise: for ``counter``, the standard deviation of the error at distance 1; 0 is perfect.
-        seed: of the randomness.
-        others: what inspect-ai gives to every provider.
-    """
+    """One of :data:`SOLVERS`; ``noise`` is for ``counter``, ``others`` are what inspect-ai gives to every provider."""
 
     def __init__(self, model_name: str, *, noise: float | str = NOISE, seed: int = 0, **others: Any) -> None:
         unknown = next((name for name in others if name not in _OF_EVERY_PROVIDER), None)
@@ -179,20 +169,11 @@ class ReferenceSolver(_Offline):
         return tokens[window - distance]
 
 
-@modelapi(name="reference")
-def reference() -> type[ModelAPI]:
-    """The provider ``reference/NAME``."""
-    return ReferenceSolver
+modelapi(name="reference")(ReferenceSolver)
 
 
 class TrainedModel(_Offline):
-    """A trained model.
-
-    Args:
-        model_name: a shipped model (number, letter), a run directory or a checkpoint file.
-        step: which checkpoint of a run; the last by default.
-        others: what inspect-ai gives to every provider.
-    """
+    """A shipped model (number, letter), a run directory (its last checkpoint, or that of a step) or a checkpoint."""
 
     def __init__(self, model_name: str, *, step: int | None = None, **others: Any) -> None:
         super().__init__(model_name, **others)
@@ -204,7 +185,4 @@ class TrainedModel(_Offline):
         return task.decode(np.asarray(self.model.predict(task.encode(sequence)[None])))
 
 
-@modelapi(name="whatwhere")
-def trained() -> type[ModelAPI]:
-    """The provider ``whatwhere/NAME``."""
-    return TrainedModel
+modelapi(name="whatwhere")(TrainedModel)

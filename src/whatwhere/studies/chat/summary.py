@@ -12,6 +12,7 @@ from rich.text import Text
 
 from whatwhere.studies.chat.tables import Cell, Quoted, Screening
 from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import ends
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
@@ -53,9 +54,8 @@ def _measured(cells: Sequence[Cell]) -> Table:
         accuracy = cell.accuracy
         partial = f"/{cell.planned}" if accuracy.n < cell.planned else ""
         made.add_row(
-            cell.model, str(cell.size), with_deviation(accuracy.value, cell.sd),
-            f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{cell.lenient:.2f}", f"{cell.no_answer:.2f}",
-            f"{accuracy.n}{partial}", f"{cell.floor:.3f}",
+            cell.model, str(cell.size), with_deviation(accuracy.value, cell.sd), ends(accuracy),
+            f"{cell.lenient:.2f}", f"{cell.no_answer:.2f}", f"{accuracy.n}{partial}", f"{cell.floor:.3f}",
         )  # fmt: skip
     return made
 

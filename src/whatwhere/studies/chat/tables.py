@@ -24,7 +24,8 @@ MAX_TOKENS = 32
 QUICK = {"sizes": (16, 32, 100), "runs": (1,), "examples": 40}
 """A quick look: 240 calls of a model instead of 22,000."""
 EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
-_LARGEST = {"sizes": 10_000, "runs": 2**31, "examples": 100_000, "max_tokens": 1_000_000, "connections": 1000}
+_LARGEST = {"sizes": 10_000, "runs": 2**31, "examples": 100_000, "max_tokens": 1_000_000, "connections": 1000,
+            "timeout": 86_400}  # fmt: skip
 _NOT_DECISIVE = ("quick", "connections", "max_retries", "timeout", "input_price", "output_price")
 
 
@@ -64,11 +65,11 @@ class ChatSettings:
                 raise WhatwhereError(
                     f"expected {name} without repetitions, got {', '.join(map(str, values)) or 'none'}."
                 )
-        for name in ("sizes", "runs", "examples", "max_tokens", "connections", "timeout"):
+        for name, most in _LARGEST.items():
             value = getattr(self, name)
             for one in value if isinstance(value, tuple) else () if value is None else (value,):
-                if not 1 <= one <= _LARGEST.get(name, 86_400):
-                    raise WhatwhereError(f"expected {name} from 1 to {_LARGEST.get(name, 86_400):,}, got {one}.")
+                if not 1 <= one <= most:
+                    raise WhatwhereError(f"expected {name} from 1 to {most:,}, got {one}.")
         for name in ("temperature", "max_retries", "input_price", "output_price"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):

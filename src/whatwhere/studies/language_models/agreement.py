@@ -38,11 +38,7 @@ class Agreement:
 
 
 def compare(first: pd.DataFrame, second: pd.DataFrame) -> Agreement:
-    """Compares two tables of head scores, by layer and head.
-
-    Raises:
-        WhatwhereError: a table has a head twice, or they share none.
-    """
+    """Compares two tables of head scores, by layer and head."""
     for name, table in (("first", first), ("second", second)):
         if table.duplicated(["layer", "head"]).any():
             raise WhatwhereError(f"expected one row per head, got several in the {name} table; give one model each.")

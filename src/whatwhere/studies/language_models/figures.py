@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from whatwhere.heads.display import LEGEND, colour_of
 from whatwhere.studies.language_models.tables import HeadRow, PlaneWeight
 from whatwhere.studies.results import Results
-from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
+from whatwhere.studies.style import LABELLED, NEUTRAL, PALE
 
 NAMED = 24
 """Up to so many rows, each has its own tick."""
@@ -57,21 +57,16 @@ def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], head
 
 
 def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
-    colours = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "uniform": PALE, "mixed": NEUTRAL}
-    marks = {"positional": "o", "symbolic": "s", "uniform": "D", "mixed": "^"}
     axes.plot([0, 1], [1, 0], color=PALE, linewidth=1)
-    for label in marks:
-        own = [row for row in rows if row.label == label]
+    handles = []
+    for label, (colour, mark) in LABELLED.items():
+        if not (own := [row for row in rows if row.label == label]):
+            continue
         x, y = [row.positional.value for row in own], [row.symbolic.value for row in own]
-        axes.scatter(
-            x, y, s=22, marker=marks[label], color=colours[label], edgecolors=NEUTRAL, linewidths=0.4, clip_on=False,
-            zorder=3,
-        )  # fmt: skip
-    handles = [
-        Line2D([], [], marker=marks[label], color=colours[label], markeredgecolor=NEUTRAL, markeredgewidth=0.4,
-               linestyle="", label=f"{sum(row.label == label for row in rows)} {label}")
-        for label in marks if any(row.label == label for row in rows)
-    ]  # fmt: skip
+        look = {"color": colour, "edgecolors": NEUTRAL, "linewidths": 0.4}
+        axes.scatter(x, y, s=22, marker=mark, clip_on=False, zorder=3, **look)
+        handles.append(Line2D([], [], marker=mark, color=colour, markeredgecolor=NEUTRAL, markeredgewidth=0.4,
+                              linestyle="", label=f"{len(own)} {label}"))  # fmt: skip
     axes.legend(handles=handles, loc="lower left", fontsize=8)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="positional score", ylabel="symbolic score", title="Both scores")
 

@@ -22,24 +22,10 @@ INPUTS = 4
 
 @torch.no_grad()
 def induction(
-    model: Traceable,
-    vocabulary: int,
-    *,
-    layers: Sequence[int] | None = None,
-    length: int = LENGTH,
-    inputs: int = INPUTS,
-    seed: int = 0,
-) -> Float[Tensor, "layer head"]:
-    """The induction mass of each head.
-
-    Args:
-        model: any that can be traced.
-        vocabulary: the number of its token ids.
-        layers: which layers; all by default.
-        length: random tokens of each input, which then repeat.
-        inputs: how many.
-        seed: of the tokens, drawn evenly from the vocabulary.
-    """
+    model: Traceable, vocabulary: int, *, layers: Sequence[int] | None = None, length: int = LENGTH,
+    inputs: int = INPUTS, seed: int = 0,
+) -> Float[Tensor, "layer head"]:  # fmt: skip
+    """The induction mass of each head, on inputs of ``length`` tokens, drawn evenly from the vocabulary, twice."""
     generator = torch.Generator().manual_seed(seed)
     half = torch.randint(vocabulary, (inputs, length), generator=generator)
     asked = range(length, 2 * length)

@@ -1,4 +1,4 @@
-"""One layer on some inputs, reduced to a few numbers per input, head and query as it passes.
+"""One layer on some inputs, reduced to a few numbers per input, head and query as it passes; and what the page shows.
 
 Language models park attention that they do not need on the first token. Such a head follows that token's content
 whenever it is swapped, so the paper's score calls it symbolic, whatever it does with the attention that is left. Beside
@@ -21,7 +21,8 @@ from whatwhere.heads.head_scores import HeadScores, join_inputs
 from whatwhere.heads.scores import score_weightings
 from whatwhere.heads.weighting import TAUS, Weighting
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs
-from whatwhere.studies.language_models.tables import HeadsSettings
+from whatwhere.studies.language_models.tables import HeadsSettings, Look, Token
+from whatwhere.studies.language_models.token_windows import query_positions
 from whatwhere.trace.layer import LayerTrace, Trace
 
 CELLS_AT_ONCE = 2**22
@@ -29,8 +30,14 @@ CELLS_AT_ONCE = 2**22
 SHOWN_INPUTS = 2
 """Of so many inputs attention is kept, for the page ..."""
 SHOWN_TOKENS = 256
-"""... in so many tokens at most; later ones do not change what is seen at earlier queries."""
+"""... in so many tokens at most; later ones do not change what is seen at earlier queries ..."""
+SHOWN_QUERIES = 4
+"""... at so many queries."""
+LEAST_SHARE = 0.005
+"""Keys that get less attention are not shown, so that hundreds of heads stay small."""
 PAPER, RENORMALISED, REST = "paper", "renormalised", "rest"
+_EACH = ("each_positional", "each_symbolic", "each_entropy", "each_own")
+"""What scores hold per input, head and query."""
 
 
 def weightings_of(inputs: ScoredInputs, settings: HeadsSettings) -> dict[object, Weighting]:
@@ -70,12 +77,8 @@ class LayerFacts:
 
     def _own(self, scores: HeadScores) -> HeadScores:
         index = scores.layers.index(self.layer)
-        each = (scores.each_positional, scores.each_symbolic, scores.each_entropy, scores.each_own)
-        positional, symbolic, entropy, own = (x[index : index + 1, :, list(self.heads)] for x in each)
-        return replace(
-            scores, each_positional=positional, each_symbolic=symbolic, each_entropy=entropy, each_own=own,
-            visible=scores.visible[index : index + 1], layers=(self.layer,),
-        )  # fmt: skip
+        each = {name: getattr(scores, name)[index : index + 1, :, list(self.heads)] for name in _EACH}
+        return replace(scores, **each, visible=scores.visible[index : index + 1], layers=(self.layer,))
 
 
 @dataclass(frozen=True)
@@ -148,9 +151,33 @@ def join_facts(parts: Sequence[LayerFacts]) -> LayerFacts:
 
 def stack_layers(parts: Sequence[HeadScores]) -> HeadScores:
     """Scores of several layers with equally many heads as one, so that all share the draws of one bootstrap."""
-    names = ("each_positional", "each_symbolic", "each_entropy", "each_own", "visible")
-    return replace(
-        parts[0],
-        layers=tuple(layer for part in parts for layer in part.layers),
-        **{name: torch.cat([getattr(part, name) for part in parts]) for name in names},
-    )
+    joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in (*_EACH, "visible")}
+    return replace(parts[0], **joined, layers=tuple(layer for part in parts for layer in part.layers))
+
+
+def shown_queries(inputs: ScoredInputs) -> list[int]:
+    """The queries at which the page shows attention."""
+    return query_positions(str(SHOWN_QUERIES), min(inputs.ids.shape[1], SHOWN_TOKENS))
+
+
+def shown_tokens(inputs: ScoredInputs) -> list[Token]:
+    """The tokens of the shown inputs."""
+    shown = inputs.ids[:SHOWN_INPUTS, :SHOWN_TOKENS].tolist()
+    return [
+        Token(number, position, text)
+        for number, row in enumerate(shown)
+        for position, text in enumerate(inputs.spell(row))
+    ]
+
+
+def shown_attention(facts: Sequence[LayerFacts], queries: Sequence[int]) -> list[Look]:
+    """The attention of every head at some queries of the shown inputs."""
+    found = []
+    for layer in facts:
+        attention = layer.shown[:SHOWN_INPUTS].transpose(0, 1)  # [head, input, query, key]
+        kept = (attention >= LEAST_SHARE).nonzero()
+        found += [
+            Look(layer.layer, layer.heads[head], number, queries[query], key, round(share, 3))
+            for (head, number, query, key), share in zip(kept.tolist(), attention[kept.unbind(1)].tolist(), strict=True)
+        ]
+    return found

@@ -31,12 +31,14 @@ from whatwhere.studies.language_models.layer_facts import (
     LayerFacts,
     join_facts,
     reduce_layer,
+    shown_attention,
+    shown_queries,
+    shown_tokens,
     stack_layers,
     weightings_of,
 )
 from whatwhere.studies.language_models.passages import checksum_of
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs, choose_heads, inputs_of
-from whatwhere.studies.language_models.shown_attention import shown_attention, shown_queries, shown_tokens
 from whatwhere.studies.language_models.tables import (
     About,
     HeadRow,

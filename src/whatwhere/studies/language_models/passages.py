@@ -63,11 +63,7 @@ class TextSettings:
     """Of each text."""
 
     def check_texts(self) -> None:
-        """Reads the texts, so that a mistake in one shows before a model is loaded.
-
-        Raises:
-            WhatwhereError: a text cannot be read, or standard input is named twice.
-        """
+        """Reads the texts, so that a mistake in one shows before a model is loaded."""
         if self.text.count(STDIN) > 1:
             raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
         _ = self.passages
@@ -86,11 +82,7 @@ class TextSettings:
 
 
 def read_passage(source: str, tokens: int) -> Passage:
-    """Reads the beginning of a text.
-
-    Args:
-        source: a path, or ``-``.
-        tokens: how many it should give.
+    """Reads the beginning of a text, enough for so many tokens; its source is a path, or ``-``.
 
     Raises:
         WhatwhereError: there is no such file, it is empty, or it is not text in UTF-8.

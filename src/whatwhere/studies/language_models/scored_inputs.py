@@ -111,11 +111,7 @@ def _of_text(model: Traceable, settings: HeadsSettings) -> ScoredInputs:
 def choose_heads(
     only: str | None, depth: int, heads: int, attending: Sequence[int] | None = None
 ) -> dict[int, list[int]]:
-    """Heads by layer, from a list such as ``3,5.2,7-9``; by default those of all layers that attend.
-
-    Raises:
-        WhatwhereError: it cannot be read, or a layer or head does not exist.
-    """
+    """Heads by layer, from a list such as ``3,5.2,7-9``; by default those of all layers that attend."""
     every = list(range(heads))
     if only is None:
         return dict.fromkeys(range(depth) if attending is None else attending, every)

@@ -39,11 +39,7 @@ def shipped_scores() -> list[str]:
 
 
 def read_scores(path: Path) -> pd.DataFrame:
-    """The scores of a model's heads.
-
-    Args:
-        path: ``heads.csv``, the directory that holds it, a Parquet file, or the name of a model of
-            :func:`shipped_scores`.
+    """The scores of a model's heads, from ``heads.csv``, its directory, a Parquet file, or the name of a shipped model.
 
     Raises:
         WhatwhereError: there is no such file, it has other columns, or no rows.
@@ -58,8 +54,6 @@ def read_scores(path: Path) -> pd.DataFrame:
     path = path / "heads.csv" if path.is_dir() else path
     content = read_bytes(path, "a table of head scores")
     if path.suffix == ".parquet":
-        import pandas as pd
-
         try:
             content = write_csv(pd.read_parquet(io.BytesIO(content)))
         except ImportError as error:
@@ -81,14 +75,9 @@ def to_parquet(scores: pd.DataFrame) -> bytes | None:
 
 
 def push(scores: pd.DataFrame, dataset: str) -> str:
-    """Adds the scores to a dataset of the Hub, as CSV and, with pyarrow, as Parquet, in one commit.
+    """Adds the scores to a dataset of the Hub, as CSV and, with pyarrow, as Parquet, in one commit; gives its address.
 
-    Args:
-        scores: as :func:`read_scores` gives them.
-        dataset: ``OWNER/NAME``; it is made if it is not there.
-
-    Returns:
-        The address of the commit.
+    The dataset, ``OWNER/NAME``, is made if it is not there.
 
     Raises:
         MissingExtraError: the client of the Hub is not installed.

@@ -33,11 +33,7 @@ class Windows:
 
 
 def require_text_model(model: Any, settings: TextSettings) -> RotaryModel:
-    """A language model that can read the texts of some settings.
-
-    Raises:
-        WhatwhereError: it has no tokenizer, or there is no text.
-    """
+    """Refuses a model that cannot read the texts of some settings: without a tokenizer, or without a text."""
     name = Path(model.name).name
     if not isinstance(model, RotaryModel) or model.tokenizer is None:
         raise WhatwhereError(
@@ -59,17 +55,8 @@ def cut_windows(
 ) -> Windows:
     """The first tokens of each text, in windows of equal length; a text shorter than a window shortens all of them.
 
-    What a tokenizer puts before every text (a first token) or a chat template around a message is in every window.
-
-    Args:
-        passages: the texts; each gives equally many windows, if it is long enough.
-        tokenizer: of the model.
-        tokens: of each window, those around the text included.
-        windows: at most so many.
-        template: whether each window is a user's message in the model's chat template.
-
-    Raises:
-        WhatwhereError: there are more texts than windows, or a text or a window has too few tokens.
+    What a tokenizer puts before every text (a first token) or a chat template around a message (``template``) is in
+    every window, and counts among its tokens. Each text gives equally many of the windows, if it is long enough.
     """
     if windows < len(passages):
         raise WhatwhereError(
@@ -134,12 +121,9 @@ def _template(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]
 
 
 def query_positions(asked: str, seq: int) -> list[int]:
-    """Query positions within an input.
+    """Query positions within an input: ``last``, ``all`` (from the third token on), or how many.
 
-    Args:
-        asked: ``last``, ``all`` (from the third token on), or how many: these are spread evenly over the second half of
-            the input, so that each sees many keys, and end with the last token.
-        seq: tokens of an input.
+    These are spread evenly over the second half of the input, so that each sees many keys, and end with the last token.
     """
     every = list(range(LEAST_TOKENS - 1, seq))
     if asked == "last":

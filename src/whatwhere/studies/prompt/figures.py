@@ -27,14 +27,13 @@ def draw_forecast(results: Mapping[str, Results]) -> Figure:
     _points(right, rows, "right", SYMBOLIC, "keys found")
     _points(right, [row for row in rows if row.short], "attention", ENTROPY, "attention to the key")
     right.set_ylim(-0.03, 1.05)
-    longest = max(row.length for row in rows)
+    lengths = [row.length for row in rows]
     for axes in (left, right):
         for row in predicted:
             colour, line = LOOK[row.rule]
-            if not isnan(row.length.value) and row.length.value < 8 * longest:
+            if not isnan(row.length.value) and row.length.value < 8 * max(lengths):
                 axes.axvline(row.length.value, color=colour, linestyle=line, label=f"predicted by {row.rule}")
         axes.set_xscale("log", base=2)
-        lengths = [row.length for row in rows]
         axes.set_xticks(lengths, [f"{length:,}" for length in lengths], rotation=45)
         axes.minorticks_off()
         axes.set_xlabel("tokens of the prompt")

@@ -35,30 +35,25 @@ def forecasts(answers: Sequence[Answer], measured: float, longest: int, *, check
     ``measured`` is the length at which the model failed, NaN if it did not; ``checked`` tells whether there was
     anything beyond the short prompts.
     """
-    return [_forecast(rule, answers, measured, longest, checked, seed) for rule in RULES]
+    by_prompt = [
+        np.array([(a.length, a.margin, a.attention) for a in answers if a.prompt == number])
+        for number in sorted({a.prompt for a in answers})
+    ]
+    found, count = [], len(by_prompt)
+    for rule in RULES:
+        value, slope = _crossing(rule, np.concatenate(by_prompt))
+        rng = np.random.default_rng(seed)
+        samples = (np.concatenate([by_prompt[at] for at in rng.choice(count, count)]) for _ in range(RESAMPLES))
+        ends = percentiles(np.array([_crossing(rule, sample)[0] for sample in samples]).clip(max=FARTHEST))
+        seen, low, high = (float(end) if end < FARTHEST else math.nan for end in (value, *ends))
+        off = _off(value, measured, longest, checked)
+        found.append(Forecast(rule, Estimate(seen, low, high, count), slope, off))
+    return found
 
 
 def nothing_predicted() -> list[Forecast]:
     """For a model that does not find keys in the shortest prompts."""
     return [Forecast(rule, UNDEFINED, math.nan, math.nan) for rule in RULES]
-
-
-def _forecast(
-    rule: str, answers: Sequence[Answer], measured: float, longest: int, checked: bool, seed: int
-) -> Forecast:
-    by_prompt = {
-        number: np.array([(a.length, a.margin, a.attention) for a in answers if a.prompt == number])
-        for number in sorted({a.prompt for a in answers})
-    }
-    value, slope = _crossing(rule, np.concatenate(list(by_prompt.values())))
-    rng, numbers = np.random.default_rng(seed), list(by_prompt)
-    drawn = [
-        _crossing(rule, np.concatenate([by_prompt[number] for number in rng.choice(numbers, len(numbers))]))[0]
-        for _ in range(RESAMPLES)
-    ]
-    ends = percentiles(np.array(drawn).clip(max=FARTHEST))
-    seen, low, high = (float(end) if end < FARTHEST else math.nan for end in (value, *ends))
-    return Forecast(rule, Estimate(seen, low, high, len(numbers)), slope, _off(value, measured, longest, checked))
 
 
 def _crossing(rule: str, points: np.ndarray) -> tuple[float, float]:

@@ -35,9 +35,8 @@ def measure(model: Any, settings: PromptSettings, results: Results, progress: Pr
     """Finds the heads that look at the key, then asks at each length that the table does not hold."""
     stream = filler_of(model, settings)
     short, shortest = sorted(set(settings.lengths)), min(settings.lengths)
-    plan = [(length, settings.prompts) for length in short] + [
-        (n, settings.checked) for n in sorted(set(settings.check))
-    ]
+    plan = [(length, settings.prompts) for length in short]
+    plan += [(length, settings.checked) for length in sorted(set(settings.check))]
     if not results.has("without"):
         progress("which heads look at the key", 0, len(plan))
         first = list(prompts_of(model, stream, shortest, settings.prompts, settings).values())
@@ -64,31 +63,24 @@ def measure(model: Any, settings: PromptSettings, results: Results, progress: Pr
 
 def _conclude(model: RotaryModel, answers: Sequence[Answer], settings: PromptSettings, results: Results) -> None:
     rows = [_length_row(length, answers, settings) for length in sorted({row.length for row in answers})]
-    measured = break_length([(row.length, row.right.value) for row in rows], ABLE)
+    measured, longest = break_length([(row.length, row.right.value) for row in rows], ABLE), rows[-1].length
     able = rows[0].right.value >= ABLE
-    short = [row for row in answers if row.length in settings.lengths]
+    predicted = nothing_predicted()
+    if able:
+        short = [row for row in answers if row.length in settings.lengths]
+        predicted = forecasts(short, measured, longest, checked=bool(settings.check), seed=settings.seed)
     results.write("lengths", rows)
-    results.write(
-        "forecasts",
-        forecasts(short, measured, rows[-1].length, checked=bool(settings.check), seed=settings.seed)
-        if able
-        else nothing_predicted(),
-    )
-    source = names_of(settings.passages)
+    results.write("forecasts", predicted)
     begins = str(model.tokenizer.decode(first_tokens(model.tokenizer)))
-    results.write("about", [About(model.family, source, begins, able, measured, rows[-1].length)])
+    results.write("about", [About(model.family, names_of(settings.passages), begins, able, measured, longest)])
 
 
 def _length_row(length: int, answers: Sequence[Answer], settings: PromptSettings) -> LengthRow:
     own = [row for row in answers if row.length == length]
     short = length in settings.lengths
-    return LengthRow(
-        length=length,
-        short=short,
-        margin=mean([row.margin for row in own], seed=settings.seed),
-        right=share(sum(row.right for row in own), len(own)),
-        attention=mean([row.attention for row in own], seed=settings.seed) if short else UNDEFINED,
-    )
+    margin = mean([row.margin for row in own], seed=settings.seed)
+    attention = mean([row.attention for row in own], seed=settings.seed) if short else UNDEFINED
+    return LengthRow(length, short, margin, share(sum(row.right for row in own), len(own)), attention)
 
 
 def filler_of(model: Any, settings: PromptSettings) -> list[int]:

@@ -11,9 +11,6 @@ from typing import Any
 
 from whatwhere.studies.rope.scaling_rules import Frequencies, Rope, temperature
 
-GPTJ_BASE = 10000.0
-"""GPT-J's base is fixed."""
-
 
 @dataclass(frozen=True)
 class Convention:
@@ -78,18 +75,13 @@ def expected_layer(config: Any, layer: int, seq: int) -> RopeFacts:
     latent = getattr(own, "qk_rope_head_dim", None)
     width = getattr(own, "qk_nope_head_dim", 0) + latent if latent else head
     rope = _rope(own, kind, latent or head)
-    facts = RopeFacts(layer, kind, width, None, None, 1.0, _scale(own, convention, width, rope), rope)
+    frequencies, pairing, factor = None, None, 1.0
     turns = _turns(own, convention, layer, kind)
-    if turns is None or rope is None:
-        return facts
-    return RopeFacts(
-        **{
-            **vars(facts),
-            "frequencies": rope.frequencies(seq) if turns else rope.powers()[:0],
-            "pairing": None if convention is None else convention.pairing if turns else "none",
-            "factor": rope.factor() if turns else 1.0,
-        }
-    )
+    if turns is not None and rope is not None:
+        frequencies = rope.frequencies(seq) if turns else rope.powers()[:0]
+        pairing = None if convention is None else convention.pairing if turns else "none"
+        factor = rope.factor() if turns else 1.0
+    return RopeFacts(layer, kind, width, frequencies, pairing, factor, _scale(own, convention, width, rope), rope)
 
 
 def kind_of(config: Any, layer: int) -> str:
@@ -109,8 +101,8 @@ def _turns(config: Any, convention: Convention | None, layer: int, kind: str) ->
 
 def _rope(config: Any, kind: str, head: int) -> Rope | None:
     longest = int(config.max_position_embeddings)
-    if config.model_type == "gptj":
-        return Rope(GPTJ_BASE, head, config.rotary_dim or head, "default", {}, longest)
+    if config.model_type == "gptj":  # its base is fixed
+        return Rope(10000.0, head, config.rotary_dim or head, "default", {}, longest)
     given = getattr(config, "rope_parameters", None) or {}
     given = given.get(kind, given)
     if "rope_theta" not in given:
@@ -125,8 +117,10 @@ def _scale(config: Any, convention: Convention | None, width: int, rope: Rope | 
         return float(multiplier)
     if (scalar := getattr(config, "query_pre_attn_scalar", None)) is not None:
         return float(scalar) ** -0.5
-    if convention is None or convention.scale is not None:
-        return None if convention is None else convention.scale
+    if convention is None:
+        return None
+    if convention.scale is not None:
+        return convention.scale
     weight = rope.given.get("mscale_all_dim") if rope is not None and hasattr(config, "qk_nope_head_dim") else None
     longer = temperature(rope.stretch(), weight) ** 2 if rope is not None and weight and rope.kind != "default" else 1.0
     return width**-0.5 * longer

@@ -21,7 +21,7 @@ MOST = 6
 
 def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     """A line for each set of frequencies that the configuration asks for, and the measured ones as dots."""
-    ((_, one),) = results.items()
+    (one,) = results.values()
     canvas, axes = plt.subplots(figsize=(5.2, 3.4))
     by_layer: dict[tuple[str, int], list[tuple[int, float, float]]] = defaultdict(list)
     rows = one.rows("planes", PlaneRope)

@@ -13,13 +13,7 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.rope.expected_rope import CONVENTIONS
 from whatwhere.studies.rope.measured_rope import MeasuredModel, Order, fitted_base, measured, orders
 from whatwhere.studies.rope.rope_differences import differences
-from whatwhere.studies.rope.tables import (
-    CONFIGURATION,
-    About,
-    LayerRope,
-    PlaneRope,
-    RopeSettings,
-)
+from whatwhere.studies.rope.tables import CONFIGURATION, About, LayerRope, PlaneRope, RopeSettings
 from whatwhere.studies.study import Progress
 from whatwhere.studies.terminal import number_runs
 from whatwhere.trace.traceable import Traceable
@@ -62,14 +56,8 @@ def _check_comparable(one: MeasuredModel, other: MeasuredModel) -> None:
 
 
 def _about(each: MeasuredModel) -> About:
-    return About(
-        model=each.name,
-        family=each.model.family,
-        tokens=each.seq,
-        angle_error=each.angle_error,
-        error=each.error,
-        judged=each.model.config.model_type in CONVENTIONS,
-    )
+    judged = each.model.config.model_type in CONVENTIONS
+    return About(each.name, each.model.family, each.seq, each.angle_error, each.error, judged)
 
 
 def _layers(each: MeasuredModel, order: Sequence[Order] | None) -> list[LayerRope]:
@@ -78,19 +66,11 @@ def _layers(each: MeasuredModel, order: Sequence[Order] | None) -> list[LayerRop
         assert facts.frequencies is not None and facts.pairing is not None and facts.scale is not None, "measured"
         rows.append(
             LayerRope(
-                model=each.name,
-                layer=facts.layer,
-                kind=facts.kind,
-                width=facts.width,
-                planes=len(facts.frequencies),
-                first=each.firsts[at],
-                pairing=facts.pairing,
-                base=fitted_base(facts.frequencies),
-                factor=facts.factor,
-                scale=facts.scale,
+                each.name, facts.layer, facts.kind, facts.width, len(facts.frequencies), each.firsts[at], facts.pairing,
+                fitted_base(facts.frequencies), facts.factor, facts.scale,
                 keys_similarity=math.nan if order is None else order[at].similarity,
             )
-        )
+        )  # fmt: skip
     return rows
 
 
@@ -98,9 +78,9 @@ def _planes(each: MeasuredModel) -> list[PlaneRope]:
     rows = []
     for found, wanted in zip(each.found, each.expected, strict=True):
         assert found.frequencies is not None, "measured"
-        should = wanted.frequencies
-        same = should is not None and should.shape == found.frequencies.shape
-        told = should if same and should is not None else np.full(found.frequencies.shape, math.nan)
+        told = wanted.frequencies
+        if told is None or told.shape != found.frequencies.shape:
+            told = np.full(found.frequencies.shape, math.nan)
         numbers = zip(found.frequencies.tolist(), told.tolist(), strict=True)
         rows += [PlaneRope(each.name, found.layer, plane, *pair) for plane, pair in enumerate(numbers, 1)]
     return rows

@@ -14,7 +14,6 @@ from whatwhere.model.rope import interleaved_to_half
 from whatwhere.studies.rope.expected_rope import RopeFacts, expected_layer, kind_of
 from whatwhere.studies.rope.scaling_rules import Frequencies
 from whatwhere.trace.interventions import ScaleAngles
-from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.traceable import Traceable
 
@@ -55,23 +54,22 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
         )
     longest = int(getattr(model.config, "max_position_embeddings", None) or TOKENS)
     seq = min(TOKENS, longest) if tokens is None else tokens
-    layers = model.stream(random_tokens(model, seq, seed), lambda layer: layer.of_queries(slice(0, 0)))
+    ids = random_tokens(int(model.config.vocab_size), seq, seed)
+    layers = model.stream(ids, lambda layer: layer.of_queries(slice(0, 0)))
     tables = [table.detach().to("cpu", torch.float64) for table in model.tables()]
     readings = list(model.readings.values())
     expected = [expected_layer(model.config, layer, seq) for layer in model.attending]
-    found = [
-        RopeFacts(
-            layer=layer.layer,
-            kind=kind_of(model.config, layer.layer),
-            width=layer.keys.shape[-1],
-            frequencies=layer.rotation.frequencies.numpy(force=True).astype(np.float64),
-            pairing=reading.layout,
-            factor=reading.factor,
-            scale=layer.scale,
-            rope=wanted.rope,
-        )
-        for layer, reading, wanted in zip(layers, readings, expected, strict=True)
-    ]
+    found, allowed = [], []
+    for layer, reading, wanted in zip(layers, readings, expected, strict=True):
+        frequencies = layer.rotation.frequencies.cpu()
+        exact = any(torch.equal(frequencies, table) for table in tables)
+        allowed.append(0.0 if exact else reading.angle_error / (seq - 1))
+        found.append(
+            RopeFacts(
+                layer.layer, kind_of(model.config, layer.layer), layer.keys.shape[-1], frequencies.double().numpy(),
+                reading.layout, reading.factor, layer.scale, wanted.rope,
+            )
+        )  # fmt: skip
     return MeasuredModel(
         name=name,
         model=model,
@@ -79,21 +77,15 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
         found=found,
         expected=expected,
         firsts=[reading.first for reading in readings],
-        allowed=[
-            0.0
-            if any(torch.equal(layer.rotation.frequencies.cpu(), table) for table in tables)
-            else reading.angle_error / (seq - 1)
-            for layer, reading in zip(layers, readings, strict=True)
-        ],
+        allowed=allowed,
         angle_error=max(reading.angle_error for reading in readings),
         error=max(reading.error for reading in readings),
     )
 
 
-def random_tokens(model: RotaryModel, seq: int, seed: int, vocabulary: int | None = None) -> Int[Tensor, "one seq"]:
+def random_tokens(vocabulary: int, seq: int, seed: int) -> Int[Tensor, "one seq"]:
     """One input; any will do, since a rotation does not depend on what is turned."""
-    size = vocabulary or int(model.config.vocab_size)
-    return torch.randint(size, (1, seq), generator=torch.Generator().manual_seed(seed))
+    return torch.randint(vocabulary, (1, seq), generator=torch.Generator().manual_seed(seed))
 
 
 def fitted_base(frequencies: Frequencies) -> float:
@@ -123,14 +115,10 @@ def orders(one: MeasuredModel, other: MeasuredModel, seed: int) -> list[Order]:
     each layer can be compared although the ones before it may be in another order.
     """
     vocabulary = min(int(each.model.config.vocab_size) for each in (one, other))
-    seq = min(CONTENT_TOKENS, one.seq, other.seq)
+    ids = random_tokens(vocabulary, min(CONTENT_TOKENS, one.seq, other.seq), seed)
 
     def keys(each: MeasuredModel) -> list[Float[Tensor, "head key d_head"]]:
-        def keep(layer: LayerTrace) -> Tensor:
-            return layer.keys[0].float()
-
-        ids = random_tokens(each.model, seq, seed, vocabulary)
-        return each.model.stream(ids, keep, interventions=[ScaleAngles(0.0)])
+        return each.model.stream(ids, lambda layer: layer.keys[0].float(), interventions=[ScaleAngles(0.0)])
 
     pairs = zip(keys(one), keys(other), one.found, strict=True)
     return [_order(ours, theirs, 2 * len(facts.frequencies)) for ours, theirs, facts in pairs]  # pyright: ignore[reportArgumentType] (measured)

@@ -6,7 +6,7 @@ Why frequencies differ: known mistakes are made on purpose, one by one, until on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,6 @@ SAME = 1e-4
 """Frequencies that differ by a smaller share are the same: tables are float32."""
 BASES = (2.0, 1e10)
 """Bases that are tried."""
-Close = Callable[[Frequencies, Frequencies], bool]
 
 
 def differences(
@@ -44,8 +43,7 @@ def differences(
             for each in expected
             if each.kind != wanted.kind and each.frequencies is not None and len(each.frequencies)
         }
-        close = close_within(one.allowed[at])
-        parts = [*_turning(found, wanted, inverted, kinds, one.seq, close), *_numbers(found, wanted)]
+        parts = [*_turning(found, wanted, inverted, kinds, one.seq, one.allowed[at]), *_numbers(found, wanted)]
         parts += _pairing(found, wanted, None if orders is None else orders[at])
         rows += [Difference(one.name, against, found.layer, *part) for part in parts]
     return rows
@@ -63,7 +61,7 @@ def _inverted(found: Sequence[RopeFacts], expected: Sequence[RopeFacts]) -> bool
 
 
 def _turning(
-    found: RopeFacts, wanted: RopeFacts, inverted: bool, kinds: dict[str, Frequencies], seq: int, close: Close
+    found: RopeFacts, wanted: RopeFacts, inverted: bool, kinds: dict[str, Frequencies], seq: int, allowed: float
 ) -> Iterator[Part]:
     if found.frequencies is None or wanted.frequencies is None:
         return
@@ -77,8 +75,8 @@ def _turning(
         whole = wanted.rope is not None and 2 * planes == wanted.rope.head
         cause = "the partial factor is ignored: whole heads turn" if whole else "another share of the head turns"
         yield "width", _planes(found), _planes(wanted), cause
-    elif not close(found.frequencies, wanted.frequencies):
-        cause = cause_of(found.frequencies, wanted.frequencies, wanted.rope, kinds, seq, close)
+    elif not _close(found.frequencies, wanted.frequencies, allowed):
+        cause = _cause_of(found.frequencies, wanted.frequencies, wanted.rope, kinds, seq, allowed)
         yield "frequencies", _span(found.frequencies), _span(wanted.frequencies), cause
 
 
@@ -88,35 +86,32 @@ def _numbers(found: RopeFacts, wanted: RopeFacts) -> Iterator[Part]:
         missing = found.factor == 1
         cause = "the lengthening of turned vectors is missing" if missing else "turned vectors are lengthened otherwise"
         yield "lengthening", f"{found.factor:.4g}", f"{wanted.factor:.4g}", cause
-    if wanted.scale is not None and found.scale is not None:
-        if math.isclose(found.scale, wanted.scale, rel_tol=NUMBERS):
-            return
-        cause = "logits are multiplied by another scale"
-        if math.isclose(found.scale, 1):
-            cause = "the attention scale is missing"
-        elif math.isclose(found.scale, found.width**-0.5, rel_tol=NUMBERS):
-            cause = "the configuration's scale is ignored: it is one over the square root of the width"
-        yield "scale", f"{found.scale:.4g}", f"{wanted.scale:.4g}", cause
+    if wanted.scale is None or found.scale is None or math.isclose(found.scale, wanted.scale, rel_tol=NUMBERS):
+        return
+    cause = "logits are multiplied by another scale"
+    if math.isclose(found.scale, 1):
+        cause = "the attention scale is missing"
+    elif math.isclose(found.scale, found.width**-0.5, rel_tol=NUMBERS):
+        cause = "the configuration's scale is ignored: it is one over the square root of the width"
+    yield "scale", f"{found.scale:.4g}", f"{wanted.scale:.4g}", cause
 
 
 def _pairing(found: RopeFacts, wanted: RopeFacts, order: Order | None) -> Iterator[Part]:
     """A pairing of its own is no fault if the weights are in the same order as it (then the keys are similar)."""
-    here, there = _PAIRS[found.pairing or "none"], _PAIRS[wanted.pairing or "none"]
-    both = "none" not in (found.pairing, wanted.pairing) and wanted.pairing is not None
-    if not both:
+    if wanted.pairing is None or "none" in (found.pairing, wanted.pairing):
         return
-    if order is None:
-        if found.pairing != wanted.pairing:
-            yield "pairing", here, there, f"coordinates are paired {here} where the family pairs them {there}"
-    elif order.interleaved is not None:
-        if found.pairing != wanted.pairing:
-            cause = f"coordinates are paired {here} instead of {there}, and the weights stand in the same order"
-            yield "pairing", here, there, cause
-        else:
+    here, there = _PAIRS[found.pairing or "none"], _PAIRS[wanted.pairing]
+    if found.pairing == wanted.pairing:
+        if order is not None and order.interleaved is not None:
             rows = ("interleaved", "half-split") if order.interleaved else ("half-split", "interleaved")
             cause = "the rows of queries and keys stand in the order of the other pairing: not permuted on conversion"
             yield "pairing", f"rows {rows[0]}", f"rows {rows[1]}", cause
-    elif found.pairing != wanted.pairing and not order.similarity > 0.5:
+    elif order is None:
+        yield "pairing", here, there, f"coordinates are paired {here} where the family pairs them {there}"
+    elif order.interleaved is not None:
+        cause = f"coordinates are paired {here} instead of {there}, and the weights stand in the same order"
+        yield "pairing", here, there, cause
+    elif not order.similarity > 0.5:
         yield "pairing", here, there, "coordinates are paired otherwise, and the keys are not similar in any order"
 
 
@@ -129,39 +124,31 @@ def _span(frequencies: Frequencies) -> str:
     return f"{frequencies[0]:.4g} to {frequencies[-1]:.4g}"
 
 
-def close_within(allowed: float) -> Close:
+def _close(one: Frequencies, other: Frequencies, allowed: float) -> bool:
     """Whether two sets of frequencies are the same, up to what was allowed by the measurement."""
-
-    def close(one: Frequencies, other: Frequencies) -> bool:
-        if one.shape != other.shape:
-            return False
-        return bool((np.abs(one - other) <= np.maximum(SAME * np.abs(other), allowed)).all())
-
-    return close
+    if one.shape != other.shape:
+        return False
+    return bool((np.abs(one - other) <= np.maximum(SAME * np.abs(other), allowed)).all())
 
 
-def cause_of(
-    found: Frequencies,
-    expected: Frequencies,
-    rope: Rope | None,
-    kinds: Mapping[str, Frequencies],
-    seq: int,
-    close: Close,
-) -> str:
+def _cause_of(
+    found: Frequencies, expected: Frequencies, rope: Rope | None, kinds: Mapping[str, Frequencies], seq: int,
+    allowed: float,
+) -> str:  # fmt: skip
     """Names a mistake that turns the expected frequencies into as many that were found.
 
     ``rope`` is what the configuration says of this layer, if it does; ``kinds`` are the frequencies that layers of
-    other kinds should have; ``close`` tells when two sets of frequencies are the same.
+    other kinds should have.
     """
     for name, frequencies in _mistakes(expected, rope, kinds, seq):
-        if frequencies is not None and close(found, frequencies):
+        if frequencies is not None and _close(found, frequencies, allowed):
             return name
     turning = expected > 0
     ratio = found[turning] / expected[turning]
     if len(ratio) > 1 and np.ptp(ratio) < 1e-3 * ratio.mean() and not found[~turning].any():
         how = f"divided by {1 / ratio.mean():.4g}" if ratio.mean() < 1 else f"multiplied by {ratio.mean():.4g}"
         return f"all frequencies are {how}: linear scaling is missing, doubled or has another factor"
-    if rope is not None and (base := _base_of(found, rope, seq, close)) is not None:
+    if rope is not None and (base := _base_of(found, rope, seq, allowed)) is not None:
         return f"base {base:,.6g} instead of {rope.base:,.6g}"
     differing = 1 + np.flatnonzero(np.abs(found - expected) > SAME * np.abs(expected))
     return f"planes {differing[0]} to {differing[-1]} turn at another speed, by no rule that is known here"
@@ -185,7 +172,7 @@ def _mistakes(
         yield f"{name}, and the scaling is missing", replace(rope, denominator=denominator, kind="default").powers()
 
 
-def _base_of(found: Frequencies, rope: Rope, seq: int, close: Close) -> float | None:
+def _base_of(found: Frequencies, rope: Rope, seq: int, allowed: float) -> float | None:
     """The base with which the configuration's rule gives the frequencies that were found, if there is one."""
 
     def with_base(log: float) -> Frequencies:
@@ -204,4 +191,4 @@ def _base_of(found: Frequencies, rope: Rope, seq: int, close: Close) -> float | 
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     fit: Any = minimize_scalar(misfit, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
     log = float(fit.x)
-    return float(f"{math.exp(log):.6g}") if close(found, with_base(log)) else None
+    return float(f"{math.exp(log):.6g}") if _close(found, with_base(log), allowed) else None

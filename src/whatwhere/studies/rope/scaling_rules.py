@@ -43,23 +43,19 @@ class Rope:
 
     def frequencies(self, seq: int) -> Frequencies | None:
         """As scaled for an input of some length; None for a rule that is not known here."""
-        rule = RULES.get(self.kind)
-        return None if rule is None else rule(self, seq)
+        return RULES[self.kind](self, seq) if self.kind in RULES else None
 
     def factor(self) -> float:
         """What lengthens the turned vectors."""
-        given = self.given.get("attention_factor")
         if self.kind not in ("yarn", "longrope"):
             return 1.0
+        stretch, given = self.stretch(), self.given.get("attention_factor")
         if given is not None:
             return float(given)
         if self.kind == "longrope":
-            stretch = self.stretch()
             return math.sqrt(1 + math.log(stretch) / math.log(self.trained())) if stretch > 1 else 1.0
         above, below = self.given.get("mscale"), self.given.get("mscale_all_dim")
-        if above and below:
-            return temperature(self.stretch(), above) / temperature(self.stretch(), below)
-        return temperature(self.stretch())
+        return temperature(stretch, above) / temperature(stretch, below) if above and below else temperature(stretch)
 
     def stretch(self) -> float:
         """By how much the context is longer than in training."""

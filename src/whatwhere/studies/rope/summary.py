@@ -34,15 +34,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
     else:
         with_other = f", and with {every[1].model}, which agrees with its own" if len(every) > 1 else ""
         blocks.append(f"\nAll layers agree with the configuration{escape(with_other)}.")
-    for about in every:
-        if not about.judged:
-            blocks.append(
-                remark(
-                    f"{about.family}: the pairing, scale and unrotated layers of this family are not known here; "
-                    "only what its configuration says was judged."
-                )
-            )
-    return blocks
+    why = "the pairing, scale and unrotated layers of this family are not known here; only what its configuration says"
+    return blocks + [remark(f"{about.family}: {why} was judged.") for about in every if not about.judged]
 
 
 def _rotations(about: About, layers: Sequence[LayerRope]) -> RenderableType:
