@@ -32,7 +32,7 @@ def verdict_table(paper: Path, short: Path) -> str:
     page = f"{HEAD}\n{_counted('paper', by_paper)}\n{_counted('short', by_short)}\n\n"
     page += "| claim | asked for | `paper` | on leak-free data | `short` |\n|---|---|---|---|---|\n"
     for claim, row in by_paper.items():
-        control = f"{row['control']} ({float(row['control_value']):.3g})" if row["control"] else ""
+        control = f"{row['control']} ({_values(row['control_seeds'])})" if row["control"] else ""
         cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
         page += f"| {' | '.join(cells)} |\n"
     return page
@@ -51,8 +51,11 @@ def _counted(preset: str, rows: dict[str, Row]) -> str:
 def _found(row: Row) -> str:
     """``depends on data (1.04, 1.06)``."""
     on = f" on {', '.join(row['depends_on'].split())}" if row["depends_on"] else ""
-    values = ", ".join(f"{float(value):.3g}" for value in row["seeds"].split())
-    return f"{row['verdict']}{on}" + (f" ({values})" if values else "")
+    return f"{row['verdict']}{on}" + (f" ({_values(row['seeds'])})" if row["seeds"] else "")
+
+
+def _values(seeds: str) -> str:
+    return ", ".join(f"{float(value):.3g}" for value in seeds.split())
 
 
 if __name__ == "__main__":

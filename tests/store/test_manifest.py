@@ -1,4 +1,5 @@
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -102,6 +103,19 @@ def test_other_results_are_removed_with_the_first_new_file_and_nothing_else(mani
     other.put("b.csv", b"y")
     assert sorted(path.name for path in manifest.directory.iterdir()) == ["b.csv", "manifest.json", "mine.txt"]
     assert again(manifest).record.kind == "geometry"
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_directory_that_was_removed_does_not_come_back(tmp_path: Path, written: bool):
+    made = Manifest(tmp_path / "results")
+    made.directory.mkdir()
+    made.begin("length", {}, {})
+    if written:
+        made.put("a.csv", b"x")
+    shutil.rmtree(made.directory)
+    with pytest.raises(WhatwhereError, match="was removed while it was written to; run the command again"):
+        made.put("b.csv", b"y")
+    assert not made.directory.exists()
 
 
 def test_results_of_the_same_settings_stay_unless_they_are_discarded(manifest: Manifest):

@@ -150,9 +150,9 @@ def test_the_control_shows_what_depends_on_the_data(kind: Kind, model: str, on_c
     assert (one.verdict, one.depends_on) == (verdict, ("data",) if verdict == "depends" else ())
     asked = (kind, model) == ("trained", "letter")
     assert ("On leak-free letter data" in one.why) == asked
-    assert one.control == (("fails" if on_control < 0.5 else "holds", on_control) if asked else None)
+    assert one.control == (("fails" if on_control < 0.5 else "holds", (on_control,)) if asked else None)
     assert (one.to_row()["control"], one.to_dict()["control"]) == (
-        (one.control[0], {"verdict": one.control[0], "value": on_control}) if one.control else ("", None)
+        (one.control[0], {"verdict": one.control[0], "seeds": [on_control]}) if one.control else ("", None)
     )
 
 
@@ -281,3 +281,15 @@ def test_what_held_before_and_no_longer_does_is_named(tmp_path: Path):
         record("fast", [held], baseline)
     with pytest.raises(WhatwhereError, match="expected at least one reproduction to record, got none"):
         record("short", [], baseline)
+
+
+def test_the_control_is_judged_over_its_seeds():
+    def measure(one: Evidence) -> Finding:
+        return Finding(one.results("length", "letter").inputs["value"], "Measured.")
+
+    (one,) = judge([control_world(0.1), control_world(0.2)], [claim(measure)])
+    assert one.control == ("fails", (0.1, 0.2)) and one.depends_on == ("data",)
+    assert "On leak-free letter data: fails (0.1, 0.2)." in one.why
+    assert one.to_row()["control_seeds"] == "0.1 0.2"
+    (one,) = judge([control_world(0.1), control_world(0.8)], [claim(measure)])
+    assert one.control == ("depends", (0.1, 0.8)) and one.verdict == "holds"

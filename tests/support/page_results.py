@@ -52,8 +52,7 @@ def write_results(
     results.manifest.begin(name, settings, inputs)
     for table, rows in tables.items():
         results.write(table, rows)
-    if ended:
-        results.manifest.finish(0.0)
+    (results.manifest.finish if ended else results.manifest.pause)(0.0)
     return results
 
 

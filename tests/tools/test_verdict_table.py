@@ -11,11 +11,13 @@ def test_the_table_has_both_recipes_and_the_control(tmp_path: Path):
     told = {"text": "", "paper": "Section 1", "measured": "", "threshold": "at most 1.25"}
     hops = Claim("hops", "trained", "Hops_together", **told, measure=lambda _: Finding(1.0, ""))
     theorem = Claim("theorem", "theorem", "A theorem", **told, measure=lambda _: Finding(1.0, ""))
-    depends = Judged(hops, "depends", "", 1.04, seeds=(1.04, 1.0625), depends_on=("data",), control=("fails", 1.523))
+    depends = Judged(
+        hops, "depends", "", 1.04, seeds=(1.04, 1.0625), depends_on=("data",), control=("fails", (1.523, 1.6))
+    )
     for name, one in (("paper", depends), ("short", Judged(hops, "not tested", "no results"))):
         (tmp_path / name).mkdir()
         write_claims(tmp_path / name, [one, Judged(theorem, "holds", "", 1.0)])
     page = verdict_table(tmp_path / "paper", tmp_path / "short")
-    line = "| Hops\\_together | at most 1.25 | depends on data (1.04, 1.06) | fails (1.52) | not tested |"
+    line = "| Hops\\_together | at most 1.25 | depends on data (1.04, 1.06) | fails (1.52, 1.6) | not tested |"
     assert page.splitlines()[-1] == line and "A theorem" not in page
     assert "preset `paper`: 1 depends." in page and "preset `short`: 1 not tested." in page

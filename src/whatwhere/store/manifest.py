@@ -71,6 +71,8 @@ class Manifest:
         self._record: ManifestRecord | None = None
         self._begun: ManifestRecord | None = None
         """What the record replaces with its first file; it is on disk from then on."""
+        self._found = False
+        """Whether the directory was there when the results were begun."""
 
     @property
     def exists(self) -> bool:
@@ -153,7 +155,7 @@ class Manifest:
                 raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}; {advice}.")
         elif older := self._older():
             raise WhatwhereError(f"{self.directory} cannot take results.{older}")
-        self._record, self._begun = begun, replaced
+        self._record, self._begun, self._found = begun, replaced, self.directory.is_dir()
 
     def is_made_with(self, kind: str, settings: object) -> bool:
         """Whether the directory holds results of this kind and settings, of whatever inputs."""
@@ -218,12 +220,12 @@ class Manifest:
         self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
 
     def _rewrite(self, record: ManifestRecord) -> None:
-        if self._begun is not None:
-            for name in self._begun.files:
-                remove_file(self.directory / name)
-            self._begun = None
-        elif not self.path.is_file():  # writing would bring half of the directory back
+        expected = (self.directory if self._found else None) if self._begun else self.path
+        if expected and not expected.exists():  # writing would bring half of the directory back
             raise WhatwhereError(f"{self.directory} was removed while it was written to; run the command again.")
+        for name in self._begun.files if self._begun else ():
+            remove_file(self.directory / name)
+        self._begun = None
         self._write(record)
 
     def _write(self, record: ManifestRecord) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -162,8 +162,8 @@ class Judged:
     """The value with each seed on which it could be measured."""
     depends_on: tuple[str, ...] = ()
     """What the verdict depends on: seed, tau, data."""
-    control: tuple[Verdict, float] | None = None
-    """Verdict and value of a statement about trained models with the letter model on leak-free data."""
+    control: tuple[Verdict, tuple[float, ...]] | None = None
+    """Verdict and values of a statement about trained models, with letter models on leak-free data."""
     missing: bool = False
     """Whether it was not tested for want of results."""
 
@@ -175,23 +175,27 @@ class Judged:
             "value": _finite(self.value),
             "interval": None if self.interval is None else [_finite(end) for end in self.interval],
             "seeds": [_finite(value) for value in self.seeds],
-            "control": self.control and {"verdict": self.control[0], "value": _finite(self.control[1])},
+            "control": self.control and {"verdict": self.control[0], "seeds": list(map(_finite, self.control[1]))},
         }
         return plain(words | found | numbers)
 
     def to_row(self) -> dict[str, Any]:
         """A line of ``claims.csv``."""
         low, high = self.interval or (math.nan, math.nan)
-        on_control, control_value = self.control or ("", math.nan)
+        on_control, control_seeds = self.control or ("", ())
         claim = self.claim
         return {
             "id": claim.id, "kind": claim.kind, "title": claim.title, "verdict": self.verdict, "value": self.value,
             "low": low, "high": high, "inputs": self.inputs,
-            "seeds": " ".join(f"{value:.6g}" for value in self.seeds), "depends_on": " ".join(self.depends_on),
-            "control": on_control, "control_value": control_value,
+            "seeds": _joined(self.seeds), "depends_on": " ".join(self.depends_on),
+            "control": on_control, "control_seeds": _joined(control_seeds),
             "threshold": claim.threshold, "paper_value": claim.paper_value, "paper": claim.paper, "why": self.why,
             "fixed": claim.fixed, "checksum": claim.checksum,
         }  # fmt: skip
+
+
+def _joined(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.6g}" for value in values)
 
 
 def _finite(value: float) -> float | None:

@@ -54,7 +54,8 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         )
     depends = ["seed"] if verdict == "depends" else _other_conditions(claim, findings, verdict)
     if (control := _on_control(claim, evidence)) is not None:
-        told.append(f"On leak-free letter data: {control[0]} ({control[1]:.3g}).")
+        values_there = ", ".join(f"{value:.3g}" for value in control[1])
+        told.append(f"On leak-free letter data: {control[0]} ({values_there}).")
         depends += ["data"] * ({verdict, control[0]} == {"holds", "fails"})
     if claim.ill_posed:
         verdict, depends = "ill-posed", []
@@ -109,14 +110,14 @@ def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
     return "holds" if held[0] else "fails"
 
 
-def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, float] | None:
+def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, tuple[float, ...]] | None:
     """What a statement about trained models comes to where the letter model learned from leak-free data."""
     if claim.kind != "trained" or "letter" not in evidence[0].asked:
         return None
     findings, _ = _findings(claim, [one.on_control() for one in evidence])
     if not findings:
         return None
-    return _verdict(claim, findings), findings[0].value
+    return _verdict(claim, findings), tuple(finding.value for finding in findings)
 
 
 def verdicts(judged: Sequence[Judged]) -> pd.DataFrame:

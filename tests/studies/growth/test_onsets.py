@@ -88,8 +88,11 @@ def test_what_never_happens_is_not_tested() -> None:
     assert value("growth-both-kinds", flat) == 0
     with pytest.raises(NotTested, match="no event 'positional' holds"):
         value("growth-positional-first", flat)
-    with pytest.raises(NotTested, match="all heads have the same induction mass"):
+    with pytest.raises(NotTested, match="no event 'induction' holds"):
         value("growth-induction-heads-symbolic", flat)
+    alike: Any = made({head: [COPIER] * 4 for head in GROWN}, [0] * 4)
+    with pytest.raises(NotTested, match="all heads have the same induction mass"):
+        value("growth-induction-heads-symbolic", alike)
 
 
 def test_a_model_that_has_hardly_learned_tests_nothing() -> None:

@@ -71,8 +71,8 @@ def _first(evidence: Evidence, event: str) -> int:
 
 
 def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
-    """Over heads at the last evaluation; its interval draws heads again."""
-    _onsets(evidence)
+    """Over heads at the last evaluation, if one of them does it; the interval draws heads again."""
+    _first(evidence, detector)
     results = evidence.results("growth")
     scores, detectors = (results[table].query("step == step.max()") for table in ("scores", "detectors"))
     both = scores.merge(detectors, on=["layer", "head"])

@@ -45,8 +45,10 @@ def draw_growth(results: Mapping[str, Results]) -> Figure:
                         textcoords="offset points", fontsize=8, color=NEUTRAL)  # fmt: skip
     bottom.set_title("Heads pure for good")
     bottom.set_ylim(bottom=-0.2)
+    bottom.yaxis.get_major_locator().set_params(integer=True)
     bottom.set_xscale("symlog", linthresh=one.settings.batch * one.settings.window)
+    bottom.set_xlim(left=0)
     bottom.set_xlabel("tokens trained on")
     for axes in (top, middle, bottom):
-        axes.legend(fontsize=8, loc="upper left")
+        axes.legend(fontsize=8, loc="center left")
     return figure
