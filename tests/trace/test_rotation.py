@@ -188,3 +188,14 @@ def test_a_table_is_taken_up_to_five_tolerances_at_the_last_position(off: int, t
 def test_a_factor_that_is_1_within_the_tolerance_is_1(factor: float, given: float):
     plain, after = turned(rope_frequencies(10, 500.0), factor, 20)
     assert measure(plain, after, 5, tolerance=1e-3).factor == pytest.approx(given, abs=1e-5)
+
+
+@pytest.mark.parametrize("silent", [[0], [5], [3, 4, 9], [0, 1, 11]])
+def test_positions_of_zero_vectors_tell_nothing_and_disturb_nothing(silent: list[int]):
+    """The embedding of a padding token may be 0."""
+    frequencies = rope_frequencies(8, 10000.0)
+    plain = torch.randn(3, 12, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    plain[:, silent] = 0
+    turned = Rotation(frequencies).turn(plain, torch.arange(12))
+    found = measure(plain, turned, 4)
+    torch.testing.assert_close(found.rotation.frequencies, frequencies, rtol=0, atol=1e-9)

@@ -23,7 +23,7 @@ from itertools import count
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from whatwhere.model.rope import Rotation, interleaved_to_half
@@ -143,9 +143,7 @@ def measure(
     cos = (u1 * r1 + u2 * r2).double().sum(0)  # [seq, plane], times the squared length
     sin = (u1 * r2 - u2 * r1).double().sum(0)
     length = (u1.square() + u2.square()).double().sum(0)
-    place = np.arange(seq, dtype=np.float64)
-    angle = np.unwrap(torch.atan2(sin, cos).numpy(force=True), axis=0)
-    found = torch.from_numpy(place @ (angle - angle[:1]) / max(1.0, float(place @ place)))
+    found = _frequencies(torch.complex(cos, sin).cpu())
     factor = float((cos.square() + sin.square()).sqrt().sum() / length.sum())
     if not abs(factor - 1) >= tolerance:  # also where nothing turns, or all vectors are 0
         factor = 1.0
@@ -157,6 +155,20 @@ def measure(
             f"largest coordinate, and {tolerance:.1g} is allowed"
         )
     return Measured(rotation, factor, error)
+
+
+def _frequencies(turns: Shaped[Tensor, "seq plane"]) -> Float[Tensor, "plane"]:
+    """The angle per place of each plane, from complex numbers that turn by it; those of 0 tell nothing of their place.
+
+    First the mean turn between neighbours, which needs no unwrapping; then the slope of what is left after it.
+    """
+    place = torch.arange(len(turns), dtype=torch.float64)[:, None]
+    rough = (turns[1:] * turns[:-1].conj()).sum(0).angle()  # [plane]
+    left = (turns * torch.polar(torch.ones_like(place), -place * rough)).angle()  # [seq, plane]
+    told = turns.abs() > 0
+    first = left.gather(0, told.double().argmax(0, keepdim=True))
+    slope = (place * (left - first) * told).sum(0) / (place.square() * told).sum(0).clamp(min=1.0)
+    return rough + slope
 
 
 def _declared(
