@@ -23,22 +23,20 @@ def test_importing_the_package_and_the_command_line_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ("ww.score(model)", "expected a trace, got a GPTJ; make one with whatwhere.trace(model, tokens)."),
-        (
-            "ww.trace(model, 'c2 b1')",
-            "expected token ids [batch, seq], got text. Encode it first: task.encode(text)[None]",
-        ),
-        ("ww.run(model, ['c2', 'b1'])", "expected token ids [batch, seq], got text. Encode it first"),
-    ],
-)
-def test_what_is_of_another_kind_is_refused_with_what_to_do(call: str, message: str):
+def test_what_is_of_another_kind_is_refused_with_what_to_do():
     """In a process of its own: here the types are checked before."""
-    code = f"import whatwhere as ww\nmodel = ww.load('letter')\ntry: {call}\nexcept ww.WhatwhereError as e: print(e)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.startswith(message), told
+    text = "expected token ids [batch, seq], got text. Encode it first"
+    refused = {
+        "ww.score(model)": "expected a trace, got a GPTJ; make one with whatwhere.trace(model, tokens).",
+        "ww.trace(model, 'c2 b1')": f"{text}: task.encode(text)[None]",
+        "ww.run(model, ['c2', 'b1'])": text,
+    }
+    code = "import whatwhere as ww\nmodel = ww.load('letter')\n"
+    code += "".join(f"try: {call}\nexcept ww.WhatwhereError as error: print(error)\n" for call in refused)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(told) == len(refused)
+    for line, message in zip(told, refused.values(), strict=True):
+        assert line.startswith(message), line
 
 
 def test_imports_point_one_way():

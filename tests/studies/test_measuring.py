@@ -106,6 +106,7 @@ def test_theory_is_no_word_of_a_command():
         found.frame("checks")
 
 
+@pytest.mark.slow
 def test_results_that_a_sweep_keeps_are_replaced_when_it_has_grown_and_others_are_not(tmp_path: Path):
     sweep, elsewhere = write_sizes(tmp_path / "sweep", seeds=(20,)), tmp_path / "elsewhere"
     assert [len(ww.study("vocabularies", sweep, out=out)["runs"]) for out in (sweep, elsewhere)] == [6, 6]

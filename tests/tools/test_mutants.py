@@ -77,6 +77,7 @@ def test_a_fault_within_a_function_is_told_from_one_outside(old: str, new: str, 
     assert (None if found is None else set(found)) == changed
 
 
+@pytest.mark.slow
 def test_a_fault_reaches_a_function_that_is_wrapped_and_its_remembered_results(tmp_path: Path):
     name, names = str(tmp_path / "module.py"), {}
     text = "from functools import cache\n\n@cache\ndef answer():\n    return 1\n"

@@ -20,6 +20,7 @@ def collected(directory: Path, steps: dict[str, list[float]]) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_an_atlas_grows_over_machines_and_replaces_items_of_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

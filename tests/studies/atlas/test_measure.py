@@ -26,6 +26,8 @@ from whatwhere.studies.measuring import draw
 from whatwhere.studies.results import Results
 from whatwhere.training.options import Options
 
+pytestmark = pytest.mark.slow  # sweeps are read and drawn
+
 ITEMS = {
     f"{task}-{name}-{seed}": Options(task, seed=seed, generator=generator)
     for seed in (20, 21)

@@ -24,6 +24,8 @@ from whatwhere.studies.growth.tables import GrowthSettings
 from whatwhere.studies.measuring import measure
 from whatwhere.studies.subject import NOTHING
 
+pytestmark = pytest.mark.slow  # models are trained
+
 
 def run(settings: GrowthSettings, out: Path | None = None, progress: Any = lambda *_: None) -> Any:
     return measure(GROWTH, NOTHING.open(None), settings, out, progress=progress)

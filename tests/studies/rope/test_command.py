@@ -21,6 +21,7 @@ from whatwhere.studies.rope.measured_rope import fitted_base
 from whatwhere.studies.terminal import number_runs
 
 
+@pytest.mark.slow
 def test_the_exit_code_says_whether_all_is_well(
     tmp_path: Path, llama: Any, saved: Callable[[Any, str], str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -20,6 +20,8 @@ from whatwhere.studies.vocabularies.claims import _finding
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.tables import Cost, SizedRun, VocabulariesSettings
 
+pytestmark = pytest.mark.slow  # sweeps are read and drawn
+
 Sweep = Callable[..., Path]
 LAST = (0.9 - 0.2) / (0.99 - 0.2)
 """Where between two evaluations the rising accuracy of the made-up runs reaches 0.9."""
