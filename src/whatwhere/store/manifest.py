@@ -69,10 +69,10 @@ class Manifest:
         self.directory = Path(directory)
         self.path = self.directory / NAME
         self._record: ManifestRecord | None = None
-        self._begun: ManifestRecord | None = None
-        """What the record replaces with its first file; it is on disk from then on."""
-        self._found = False
-        """Whether the directory was there when the results were begun."""
+        self._stale: tuple[str, ...] = ()
+        """Files of earlier results, which go with the first write."""
+        self._anchor: Path | None = self.path
+        """What the next write expects to be there: without it, the directory was removed, and must not come back."""
 
     @property
     def exists(self) -> bool:
@@ -145,17 +145,17 @@ class Manifest:
         """
         wanted = {"kind": kind, "settings": plain(settings), "inputs": plain(inputs)}
         begun = ManifestRecord(format=FORMAT, whatwhere=version("whatwhere"), **wanted)
-        replaced = begun
+        stale: tuple[str, ...] = ()
         if self.exists:
-            replaced = self.record
-            known = {name: getattr(replaced, name) for name in wanted}
+            known, stale = {name: getattr(self.record, name) for name in wanted}, tuple(self.record.files)
             if known == wanted and existing != "discard":
                 return
-            if known != wanted and replaced.files and existing == "keep":
+            if known != wanted and stale and existing == "keep":
                 raise WhatwhereError(f"{self.directory} holds other results: {_difference(known, wanted)}; {advice}.")
         elif older := self._older():
             raise WhatwhereError(f"{self.directory} cannot take results.{older}")
-        self._record, self._begun, self._found = begun, replaced, self.directory.is_dir()
+        self._record, self._stale = begun, stale
+        self._anchor = self.directory if self.directory.is_dir() else None
 
     def is_made_with(self, kind: str, settings: object) -> bool:
         """Whether the directory holds results of this kind and settings, of whatever inputs."""
@@ -220,12 +220,11 @@ class Manifest:
         self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
 
     def _rewrite(self, record: ManifestRecord) -> None:
-        expected = (self.directory if self._found else None) if self._begun else self.path
-        if expected and not expected.exists():  # writing would bring half of the directory back
+        if self._anchor is not None and not self._anchor.exists():
             raise WhatwhereError(f"{self.directory} was removed while it was written to; run the command again.")
-        for name in self._begun.files if self._begun else ():
+        for name in self._stale:
             remove_file(self.directory / name)
-        self._begun = None
+        self._stale, self._anchor = (), self.path
         self._write(record)
 
     def _write(self, record: ManifestRecord) -> None:
