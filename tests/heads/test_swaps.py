@@ -132,6 +132,22 @@ def test_compiled_and_plain_scores_are_equal(
 
 
 @needs_compiler
+@pytest.mark.parametrize("bad", [torch.nan, -torch.nan, torch.inf])
+def test_queries_that_see_an_undefined_key_have_no_score_and_others_have_theirs(
+    make_layer: Callable[..., LayerTrace], bad: float
+) -> None:
+    layer = make_layer(seq=6, queries=(2, 3, 5), rotated=0)
+    layer.keys[0, 0, 3] = bad * layer.queries[0, 0, 0].sign()  # an infinite logit, or none, at one key of one row
+    logits, counted = layer.logits().flatten(0, 1), Weighting().counted(layer)
+    scores = ShortInputs(layer, counted)._compiled(layer, logits, [factors(logits.softmax(-1), 0.1, counted)])
+    assert scores is not None
+    assert not scores[:, :, 1:].isnan().any() and not scores[0, :, 0, 0].isnan().any()
+    seen = logits[0].softmax(-1).isnan().any(-1)  # [query]
+    assert seen[1] or seen[2]
+    assert scores[0, :, 0, seen].isnan().all()
+
+
+@needs_compiler
 def test_what_the_compiled_scores_cannot_do_takes_the_plain_path(make_layer: Callable[..., LayerTrace]) -> None:
     layer = make_layer()
 

@@ -17,7 +17,7 @@ typedef union {
     uint64_t bits;
 } Long;
 
-/* e^x of a number that is not above 0, to about one unit in the last place; 0 below e^-708. */
+/* e^x of a number that is not above 0, to about one unit in the last place; 0 below e^-708, NaN of NaN. */
 static inline double falling_exp(double x) {
     double within = x < -708.0 ? -708.0 : x;
     Long whole = {.number = within * 1.4426950408889634 + 6755399441055744.0}; /* 1.5 * 2^52: now in the lowest bits */
@@ -38,7 +38,7 @@ static inline double falling_exp(double x) {
     p.number = p.number * r + 1.0;
     p.number = p.number * r + 1.0;
     p.bits += whole.bits << 52;
-    return x < -708.0 ? 0.0 : p.number;
+    return x != x ? x : x < -708.0 ? 0.0 : p.number;
 }
 
 /* tanh(x / 2). */
