@@ -132,6 +132,28 @@ def test_compiled_and_plain_scores_are_equal(
 
 
 @needs_compiler
+def test_compiled_scores_take_any_precision_and_any_layout_in_memory(make_layer: Callable[..., LayerTrace]) -> None:
+    layer = make_layer(seq=9, queries=(4, 8))
+    counted = Weighting().counted(layer)
+
+    def compiled(layer: LayerTrace, counted: torch.Tensor, *, apart: bool = False) -> torch.Tensor:
+        logits = layer.logits().flatten(0, 1)
+        if apart:
+            logits = logits.mT.contiguous().mT
+        weights = factors(logits.softmax(-1), 0.1, counted)
+        scores = ShortInputs(layer, counted)._compiled(layer, logits, [weights])
+        assert scores is not None
+        return scores
+
+    exact, rotation = compiled(layer, counted), layer.rotation
+    single = replace(rotation, frequencies=rotation.frequencies.float())
+    rounded = replace(layer, rotation=single, queries=layer.queries.float(), keys=layer.keys.float())
+    torch.testing.assert_close(compiled(rounded, counted), exact, rtol=0, atol=1e-5)
+    strided = replace(layer, keys=layer.keys.mT.contiguous().mT, queries=layer.queries.mT.contiguous().mT)
+    torch.testing.assert_close(compiled(strided, counted.T.contiguous().T, apart=True), exact, rtol=0, atol=1e-13)
+
+
+@needs_compiler
 @pytest.mark.parametrize("bad", [torch.nan, -torch.nan, torch.inf])
 def test_queries_that_see_an_undefined_key_have_no_score_and_others_have_theirs(
     make_layer: Callable[..., LayerTrace], bad: float

@@ -162,8 +162,7 @@ class ShortInputs:
         self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
     ) -> Float[Tensor, "weighting 2 row query"] | None:
         """By ``swaps.c``, an order of magnitude faster; None where that cannot be: gradients, GPUs, squashed logits."""
-        library, rotation, logits = kernels().library, layer.rotation, logits.contiguous()
-        rows, queries, keys = logits.shape
+        library, rotation, (rows, queries, keys) = kernels().library, layer.rotation, logits.shape
         if library is None or layer.cap is not None or logits.requires_grad or logits.device.type != "cpu":
             return None
         planes, width = rotation.width // 2, layer.keys.shape[-1]
@@ -173,15 +172,20 @@ class ShortInputs:
 
         def halves(x: Float[Tensor, "batch head at d_head"]) -> Float[Tensor, "row at d_head"]:
             turning = rotation.planes(x).transpose(-1, -2).flatten(-2)
-            return torch.cat([turning, x[..., rotation.width :]], -1).flatten(0, 1).double().contiguous()
+            return torch.cat([turning, x[..., rotation.width :]], -1).flatten(0, 1)
 
+        def dense(*parts: Tensor) -> list[Tensor]:  # compiled code believes what it is told
+            return [part.double().contiguous() for part in parts]
+
+        asked, contents, turns, plain = dense(
+            halves(layer.queries * layer.scale), halves(layer.keys), self.turns, logits
+        )
+        above, below = (dense(*each) for each in zip(*((one.above, one.below) for one in weightings), strict=True))
         taus = torch.tensor([one.tau for one in weightings], dtype=torch.float64)
-        found = torch.empty(len(weightings), 2, rows, queries, dtype=torch.float64)
-        asked = halves(layer.queries * layer.scale), halves(layer.keys), self.turns, self.counted.contiguous()
-        weighed = [(one.above.contiguous(), one.below.contiguous()) for one in weightings]
-        above, below = ((ctypes.c_void_p * len(taus))(*(pair[at].data_ptr() for pair in weighed)) for at in (0, 1))
-        given = [part.data_ptr() for part in (*asked, logits)]
-        library.swap_scores(ctypes.byref(shape), *given, above, below, taus.data_ptr(), found.data_ptr())
+        counted, found = self.counted.contiguous(), plain.new_empty(len(weightings), 2, rows, queries)
+        lists = ((ctypes.c_void_p * len(weightings))(*(part.data_ptr() for part in each)) for each in (above, below))
+        given = (part.data_ptr() for part in (asked, contents, turns, counted, plain))
+        library.swap_scores(ctypes.byref(shape), *given, *lists, taus.data_ptr(), found.data_ptr())
         return found
 
     def _plain(
