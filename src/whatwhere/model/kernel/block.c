@@ -109,43 +109,45 @@ static inline int64_t square(const Shape *shape) { return (shape->seq + 4) * pad
 static inline int64_t turned(const Shape *shape) { return shape->width * padded(shape->seq); }
 
 int64_t scratch_size(const Shape *shape) {
-    return 7 * table(shape) + turned(shape) + 3 * square(shape) + 2 * shape->inner + 2 * shape->width;
+    int64_t rows = padded(shape->seq) + 2 * shape->inner + 4 * shape->width;
+    return 7 * table(shape) + turned(shape) + 2 * square(shape) + rows;
 }
 
-/* A mask of attention [kept, padded(seq)] of one sequence and head; 1 everywhere if nothing is dropped. */
-static inline void draw_square(const Shape *shape, const Dropout *dropout, int64_t cell, float *mask) {
-    int64_t wide = padded(shape->seq);
-    for (int64_t i = 0; i < shape->kept; i++)
-        if (dropout)
-            draw(dropout, (cell * shape->kept + i) * shape->seq, wide, mask + i * wide);
-        else
-            for (int64_t j = 0; j < wide; j++) mask[i * wide + j] = 1;
+/* Row i of attention has its keys j <= i in so many places, the rest of which are 0; what lies beyond is never read. */
+static inline int64_t reach(int64_t i) { return padded(i + 1); }
+
+/* The mask of row i of one sequence and head; 1 everywhere if nothing is dropped. */
+static inline void draw_row(const Shape *shape, const Dropout *dropout, int64_t cell, int64_t i, float *restrict mask) {
+    if (dropout)
+        draw(dropout, (cell * shape->kept + i - (shape->seq - shape->kept)) * shape->seq, reach(i), mask);
+    else
+        for (int64_t j = 0; j < reach(i); j++) mask[j] = 1;
 }
 
-/* The softmax of row i over its keys j <= i, in place; all others get 0. */
-static inline void causal_softmax(float *restrict w, int64_t i, int64_t wide, float scale) {
+/* The softmax of row i over its keys, in place. */
+static inline void causal_softmax(float *restrict w, int64_t i, float scale) {
     float most = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < wide; j++) w[j] = j <= i ? w[j] * scale : -INFINITY;
+    for (int64_t j = 0; j < reach(i); j++) w[j] = j <= i ? w[j] * scale : -INFINITY;
 #pragma omp simd reduction(max : most)
-    for (int64_t j = 0; j < wide; j++) most = w[j] > most ? w[j] : most;
+    for (int64_t j = 0; j < reach(i); j++) most = w[j] > most ? w[j] : most;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < wide; j++) {
+    for (int64_t j = 0; j < reach(i); j++) {
         float power = power_of_two(LOG2_E * (w[j] - most));
         w[j] = j <= i ? power : 0;
         sum += w[j];
     }
-    for (int64_t j = 0; j < wide; j++) w[j] /= sum;
+    for (int64_t j = 0; j < reach(i); j++) w[j] /= sum;
 }
 
-/* weights is [batch, head, kept, padded(seq)]. Of z, the queries and m of positions that do not go on are not read. If `keep` is set, the slope of GELU takes the place of m in z, for the
-   gradient. */
+/* weights is [batch, head, kept, padded(seq)], each row as far as it reaches. Of z, the queries and m of positions that do
+   not go on are not read. If `keep` is set, the slope of GELU takes the place of m in z, for the gradient. */
 void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, const float *query_turn,
                  const float *key_turn, const Dropout *dropout, void *u, float *weights, float *scratch) {
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads, wide = padded(seq);
     int64_t kept = shape->kept, begin = seq - kept;
     float *q = scratch, *k = q + table(shape), *v = k + table(shape), *columns = v + table(shape);
-    float *scores = columns + turned(shape), *mask = scores + square(shape), *attended = mask + square(shape);
-    float *m = attended + d, *slope = m + inner;
+    float *scores = columns + turned(shape), *restrict mask = scores + square(shape), *attended = mask + wide;
+    float *m = attended + 4 * d, *slope = m + inner;
     memset(q + seq * d, 0, 4 * d * sizeof(float));
     for (int64_t b = 0; b < shape->batch; b++) {
         /* Each row of z is read in one go, because memory is fast in a line and slow in leaps. */
@@ -162,14 +164,19 @@ void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, c
         for (int64_t h = 0; h < shape->heads; h++) {
             int64_t cell = b * shape->heads + h, at = h * d_head;
             causal_products(q + at, d, columns + at * wide, begin, seq, d_head, scores);
-            draw_square(shape, dropout, cell, mask);
             for (int64_t i = begin; i < seq; i++) {
-                float *restrict score = scores + i * wide, *restrict factor = mask + (i - begin) * wide;
-                causal_softmax(score, i, wide, shape->scale);
-                memcpy(weights + (cell * kept + i - begin) * wide, score, wide * sizeof(float));
-                for (int64_t j = 0; j < wide; j++) score[j] *= factor[j];
-                sum_rows(attended, score, 1, v + at, d, i + 1, d_head);
-                write_row(u, (b * kept + i - begin) * (d + inner) + at, d_head, shape->half, attended);
+                float *restrict score = scores + i * wide;
+                causal_softmax(score, i, shape->scale);
+                memcpy(weights + (cell * kept + i - begin) * wide, score, reach(i) * sizeof(float));
+                draw_row(shape, dropout, cell, i, mask);
+                for (int64_t j = 0; j < reach(i); j++) score[j] *= mask[j];
+            }
+            for (int64_t i = begin; i < seq; i += 4) {
+                int64_t rows = least(4, seq - i);
+                four_sums((Factors){scores + i * wide, wide, 1}, v + at, d, i + rows, d_head, attended, d_head);
+                int64_t to = (b * kept + i - begin) * (d + inner) + at;
+                for (int64_t r = 0; r < rows; r++, to += d + inner)
+                    write_row(u, to, d_head, shape->half, attended + r * d_head);
             }
         }
     }
@@ -183,8 +190,8 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
     int64_t kept = shape->kept, begin = seq - kept;
     float *q = scratch, *k = q + table(shape), *v = k + table(shape), *g = v + table(shape);
     float *grad_q = g + table(shape), *grad_k = grad_q + table(shape), *grad_v = grad_k + table(shape);
-    float *columns = grad_v + table(shape), *grad_w = columns + turned(shape), *mask = grad_w + square(shape);
-    float *passed = mask + square(shape), *restrict slope = passed + square(shape), *restrict grad_m = slope + inner;
+    float *columns = grad_v + table(shape), *grad_w = columns + turned(shape), *restrict mask = grad_w + square(shape);
+    float *passed = mask + wide, *restrict slope = passed + square(shape), *restrict grad_m = slope + inner;
     memset(g + seq * d, 0, 4 * d * sizeof(float));
     for (int64_t b = 0; b < shape->batch; b++) {
         for (int64_t t = 0; t < seq; t++) {
@@ -202,23 +209,24 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
         for (int64_t h = 0; h < shape->heads; h++) {
             int64_t cell = b * shape->heads + h, at = h * d_head;
             causal_products(g + at, d, columns + at * wide, begin, seq, d_head, grad_w);
-            draw_square(shape, dropout, cell, mask);
-            for (int64_t i = begin; i < seq; i++) { /* weights are 0 where j > i */
+            for (int64_t i = begin; i < seq; i++) {
                 float *restrict to = grad_w + i * wide, *restrict with = passed + i * wide, along = 0;
                 const float *restrict of = weights + (cell * kept + i - begin) * wide;
-                const float *restrict factor = mask + (i - begin) * wide;
+                draw_row(shape, dropout, cell, i, mask);
 #pragma omp simd reduction(+ : along)
-                for (int64_t j = 0; j < wide; j++) {
-                    with[j] = of[j] * factor[j];
+                for (int64_t j = 0; j < reach(i); j++) {
+                    with[j] = of[j] * mask[j];
                     along += with[j] * to[j];
                 }
-                for (int64_t j = 0; j < wide; j++) to[j] = (with[j] * to[j] - of[j] * along) * shape->scale;
-                sum_rows(grad_q + i * d + at, to, 1, k + at, d, i + 1, d_head);
+                for (int64_t j = 0; j < reach(i); j++) to[j] = (with[j] * to[j] - of[j] * along) * shape->scale;
             }
-            for (int64_t j = 0; j < seq; j++) {
+            for (int64_t i = begin; i < seq; i += 4)
+                four_sums((Factors){grad_w + i * wide, wide, 1}, k + at, d, least(i + 4, seq), d_head,
+                          grad_q + i * d + at, d);
+            for (int64_t j = 0; j < seq; j += 4) {
                 int64_t first = j < begin ? begin : j, by = first * wide + j, from = first * d + at;
-                sum_rows(grad_v + j * d + at, passed + by, wide, g + from, d, seq - first, d_head);
-                sum_rows(grad_k + j * d + at, grad_w + by, wide, q + from, d, seq - first, d_head);
+                four_sums((Factors){passed + by, 1, wide}, g + from, d, seq - first, d_head, grad_v + j * d + at, d);
+                four_sums((Factors){grad_w + by, 1, wide}, q + from, d, seq - first, d_head, grad_k + j * d + at, d);
             }
         }
         for (int64_t t = 0; t < seq; t++) {

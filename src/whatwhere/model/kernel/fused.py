@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 LANES = 16
 """Rows of attention weights are padded to a multiple of this; ``LANES`` of ``numbers.h``."""
-_LONGEST = 128
-"""Tokens above which attention weighs more than the rest, and torch's own, which goes in tiles, is faster."""
+_LONGEST = 512
+"""Tokens above which torch's attention is as fast in a forward pass, and does not keep a map of tokens by tokens."""
 
 
 def serves(x: Tensor) -> bool:

@@ -134,6 +134,8 @@ static inline void draw(const Dropout *dropout, int64_t at, int64_t n, float *re
 enum { LANES = 16 };
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 static inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 /* to[c][t] = from[t][c], rows of `from` being `stride` apart and those of `to` padded(seq). */
@@ -162,38 +164,54 @@ static inline void four_times_columns(const float *a, int64_t stride, const floa
     out[0] = s0, out[next] = s1, out[2 * next] = s2, out[3 * next] = s3;
 }
 
-/* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)]. What lies beyond is another product or
-   0, never undefined. Rows are taken by fours, so a and to have room for three more. */
+/* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)], and a few more
+   columns. Rows are taken by fours, so a and to have room for three more. */
 static inline void causal_products(const float *a, int64_t stride, const float *b, int64_t begin, int64_t seq, int64_t n,
                                    float *to) {
     int64_t wide = padded(seq);
     for (int64_t i = begin; i < seq; i += 4)
-        for (int64_t column = 0; column < wide; column += LANES)
-            if (column < i + 4)
-                four_times_columns(a + i * stride, stride, b, wide, n, column, to + i * wide);
-            else
-                for (int64_t row = i; row < i + 4; row++) memset(to + row * wide + column, 0, sizeof(Lanes));
+        for (int64_t column = 0; column < least(i + 4, wide); column += LANES)
+            four_times_columns(a + i * stride, stride, b, wide, n, column, to + i * wide);
 }
 
-/* to = the sum of `count` rows, each times its own factor; factors are `step` apart. */
-static inline void sum_rows(float *restrict to, const float *restrict by, int64_t step, const float *restrict rows,
-                            int64_t stride, int64_t count, int64_t n) {
+/* Where the factors of sums begin; the distance from one row of sums to the next, and from one term to the next. */
+typedef struct {
+    const float *at;
+    int64_t row, term;
+} Factors;
+
+/* How many Lanes of four rows of sums fit into the registers, with one to spare. */
+#ifdef __AVX512F__
+enum { ACROSS = 4 };
+#else
+enum { ACROSS = 1 };
+#endif
+
+static inline __attribute__((always_inline)) void sums_of_lanes(int across, Factors by, const float *rows, int64_t stride,
+                                                                int64_t count, float *to, int64_t to_stride) {
+    Lanes sum[4][ACROSS] = {0};
+    for (int64_t t = 0; t < count; t++, by.at += by.term, rows += stride)
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+#pragma GCC unroll 4
+            for (int l = 0; l < across; l++) sum[r][l] += by.at[r * by.row] * ((const Lanes *)rows)[l];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++)
+#pragma GCC unroll 4
+        for (int l = 0; l < across; l++) ((Lanes *)(to + r * to_stride))[l] = sum[r][l];
+}
+
+/* Four rows of `to` [4, n]: each a sum of the same `count` rows, times factors of its own. */
+static inline void four_sums(Factors by, const float *rows, int64_t stride, int64_t count, int64_t n, float *to,
+                             int64_t to_stride) {
     int64_t c = 0;
-    for (; c + 4 * LANES <= n; c += 4 * LANES) {
-        Lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-        for (int64_t j = 0; j < count; j++) {
-            const Lanes *row = (const Lanes *)(rows + j * stride + c);
-            s0 += by[j * step] * row[0];
-            s1 += by[j * step] * row[1];
-            s2 += by[j * step] * row[2];
-            s3 += by[j * step] * row[3];
+    for (; c + ACROSS * LANES <= n; c += ACROSS * LANES)
+        sums_of_lanes(ACROSS, by, rows + c, stride, count, to + c, to_stride);
+    for (; c + LANES <= n; c += LANES) sums_of_lanes(1, by, rows + c, stride, count, to + c, to_stride);
+    for (; c < n; c++)
+        for (int64_t r = 0; r < 4; r++) {
+            float sum = 0;
+            for (int64_t t = 0; t < count; t++) sum += by.at[r * by.row + t * by.term] * rows[t * stride + c];
+            to[r * to_stride + c] = sum;
         }
-        Lanes *out = (Lanes *)(to + c);
-        out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
-    }
-    for (; c < n; c++) {
-        float sum = 0;
-        for (int64_t j = 0; j < count; j++) sum += by[j * step] * rows[j * stride + c];
-        to[c] = sum;
-    }
 }
