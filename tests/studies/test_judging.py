@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,9 @@ from whatwhere.studies.claim import Claim, Finding, Judged, Kind, listed, read_c
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import all_claims, counts, escaped, judge, markdown, measured, write_claims
 from whatwhere.studies.results import Results
+from whatwhere.tasks import make_task
+from whatwhere.training.presets import smoke
+from whatwhere.training.run import Run
 from whatwhere.work.reporting import regressions
 
 
@@ -46,12 +50,15 @@ def seeds(*values: float) -> tuple[list[Evidence], Callable[[Evidence], Finding]
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ((0.9,), "holds"), ((0.1,), "fails"), ((0.55,), "open"), ((0.45,), "open"), ((0.9, 0.55), "holds"),
-        ((0.9, 0.8, 0.2), "depends"), ((0.9, 0.2), "depends"), ((0.1, 0.45), "fails"), ((math.nan, 0.9), "holds"),
+        ((0.9,), "holds"), ((0.1,), "fails"), ((0.55,), "open"), ((0.45,), "open"), ((0.9, 0.7), "holds"),
+        ((0.9, 0.55), "open"), ((0.1, 0.3), "fails"),
+        ((0.9, 0.8, 0.2), "depends"), ((0.9, 0.2), "depends"), ((0.1, 0.45), "open"), ((math.nan, 0.9), "holds"),
         ((math.nan,), "not tested"),
     ],
 )  # fmt: skip
-def test_the_interval_of_one_seed_decides_and_the_spread_of_several(values: tuple[float, ...], verdict: str):
+def test_each_seed_decides_with_its_whole_interval_and_where_seeds_differ_it_depends(
+    values: tuple[float, ...], verdict: str
+):
     evidence, measure = seeds(*values)
     (one,) = judge(evidence, [claim(measure)])
     assert one.verdict == verdict
@@ -193,8 +200,8 @@ def test_what_is_written_down_can_be_read_by_people_and_programs(tmp_path: Path)
 @pytest.mark.parametrize(
     ("finding", "text"),
     [
-        (Finding(0.98765, "", (0.9, 1.0), 1200), "0.9877 (0.9 to 1), 1,200 inputs"),
-        (Finding(0.5, "", None, 40), "0.5, 40 inputs"),
+        (Finding(0.98765, "", (0.9, 1.0), 1200), "0.9877 (0.9 to 1), n = 1,200"),
+        (Finding(0.5, "", None, 40), "0.5, n = 40"),
         (Finding(0.5, "", (0.25, 0.75)), "0.5 (0.25 to 0.75)"),
         (Finding(0.5, ""), "0.5"),
         (Finding(math.nan, "", (0.25, 0.75), 40), "-"),
@@ -293,3 +300,16 @@ def test_the_control_is_judged_over_its_seeds():
     assert one.to_row()["control_seeds"] == "0.1 0.2"
     (one,) = judge([control_world(0.1), control_world(0.8)], [claim(measure)])
     assert one.control == ("depends", (0.1, 0.8)) and one.verdict == "holds"
+
+
+@pytest.mark.slow
+def test_a_judgement_says_which_models_it_was_made_on(tmp_path: Path):
+    for home, seed in ((tmp_path, 3), (tmp_path / "seeds" / "4", 4)):
+        Run(home / "number").create(replace(smoke(make_task("number")), seed=seed))
+    evidence, measure = seeds(0.9)
+    path = write_claims(tmp_path, judge(evidence, [claim(measure)]))
+    assert [(one["model"], one["seed"]) for one in json.loads(path.read_text())["models"]] == [
+        ("number", 3),
+        ("number", 4),
+    ]
+    assert "- number: preset smoke, data in-range, seeds 3 and 4." in path.with_suffix(".md").read_text()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from whatwhere.heads.estimate import Estimate, share
+from whatwhere.heads.purity import label_of
 from whatwhere.heads.summary import WindowScores
 from whatwhere.studies.claim import Judged
 from whatwhere.studies.dynamics import DYNAMICS
@@ -14,7 +15,7 @@ from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Score
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.judging import judge
 from whatwhere.studies.mechanism import MECHANISM
-from whatwhere.studies.mechanism.tables import Ablation, MechanismSettings, SufficientSet
+from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, MechanismSettings, SufficientSet
 from whatwhere.studies.results import Results
 
 STEPS = tuple(range(0, 1100, 100))
@@ -75,6 +76,17 @@ def made_up_mechanism(task: str, needed: Sequence[int], sufficient: str, window:
         [
             Ablation(layer, 0, hop, one, low if layer in needed else one, 0.0, 0.5, layer in needed)
             for layer in range(12) for hop in HOPS
+        ],
+    )  # fmt: skip
+    kinds = [label_of(*world_score(task, layer, 1000)) for layer in range(12)]
+    results.write(
+        "groups",
+        [
+            GroupAblation("kind", f"all {kind}", " ".join(f"{at}.0" for at in range(12) if kinds[at] == kind), hop,
+                          one, low if lost else one, 0.7 * lost, 0.0, lost)
+            for kind in sorted(set(kinds))
+            for lost in [any(kinds[at] == kind for at in needed)]
+            for hop in HOPS
         ],
     )  # fmt: skip
     size = len(sufficient.split())

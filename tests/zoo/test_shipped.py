@@ -1,11 +1,23 @@
 """What is claimed of the models that ship, measured on inputs that no training saw."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 import torch
 
 import whatwhere as ww
+from whatwhere.heads.roles import RoleShare
 from whatwhere.model.gptj import GPTJ
+from whatwhere.store.tables import to_frame
+from whatwhere.studies import study_named
+from whatwhere.studies.dynamics.association import lags
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.length.breaks import break_rows
+from whatwhere.studies.length.tables import AS_TRAINED, Accuracy, Chain, Hop
+from whatwhere.studies.mechanism.ablation import judge
+from whatwhere.studies.mechanism.tables import Ablation, Delivery
+from whatwhere.studies.results import Results
 from whatwhere.training.evaluate import accuracy_by_hop
 from whatwhere.zoo.load import SHIPPED, SHIPPED_AT
 from whatwhere.zoo.take import about
@@ -67,3 +79,22 @@ def test_the_letter_model_matches_and_the_number_model_has_heads_of_both_kinds()
     scores = ww.score(ww.trace(number, number.task.sample(256, seed=3).tokens)).to_frame()
     assert max(scores["positional"].tolist()) >= 0.9
     assert sum(score >= 0.9 for score in scores["symbolic"].tolist()) >= 5
+
+
+@pytest.mark.parametrize(
+    "home",
+    [*(SHIPPED_AT / name for name in SHIPPED), *sorted(SHIPPED_AT.glob("seeds/*/*"))],
+    ids=lambda home: str(home.relative_to(SHIPPED_AT)),
+)
+def test_tables_that_follow_from_others_do_so_as_shipped(home: Path):
+    dynamics, mechanism, length = (
+        Results.open(study_named(name), home / name) for name in ("dynamics", "mechanism", "length")
+    )
+    roles, deliveries = mechanism.rows("roles", RoleShare), mechanism.rows("deliveries", Delivery)
+    as_trained = [row for row in length.rows("accuracy", Accuracy) if row.variation == AS_TRAINED]
+    for results, table, again in (
+        (dynamics, "lags", lags(Training(dynamics))),
+        (mechanism, "verdicts", judge(roles, deliveries, mechanism.rows("ablation", Ablation))),
+        (length, "breaks", break_rows(as_trained, length.rows("hops", Hop), length.rows("chain", Chain))),
+    ):
+        pd.testing.assert_frame_equal(results[table], to_frame(type(again[0]), again), check_dtype=False, rtol=1e-8)

@@ -31,10 +31,10 @@ KINDS: dict[Kind, str] = {
 """Kinds of claims; they are counted apart."""
 Verdict = Literal["holds", "fails", "depends", "open", "ill-posed", "not tested"]
 VERDICTS: dict[Verdict, str] = {
-    "holds": "the value meets the threshold, with its whole interval or with every seed",
-    "fails": "the value misses the threshold, with its whole interval or with every seed",
+    "holds": "the value meets the threshold with its whole interval, and with every seed",
+    "fails": "the value misses the threshold with its whole interval, and with every seed",
     "depends": "it holds under some conditions that the paper leaves open, and fails under others",
-    "open": "the interval reaches across the threshold",
+    "open": "the interval reaches across the threshold, with one seed at least",
     "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
     "not tested": "the results are not there, or do not allow the question",
 }
@@ -70,7 +70,7 @@ class Finding:
     interval: tuple[float, float] | None = None
     """95 %, over the inputs, or over what the claim names: seeds, variants, heads."""
     inputs: int | None = None
-    """How many, where the interval is over inputs."""
+    """How many inputs the value is over, or what the claim counts: path positions, layers, looks at a place."""
     rest_holds: bool = True
     """Whether the part of the statement holds that the value does not express, such as an order."""
     elsewhere: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from whatwhere.store.documents import Record
 from whatwhere.store.manifest import Manifest
@@ -127,6 +128,16 @@ def command_for(study: Study, home: Path) -> str:
     if argument and Run(home).exists:
         return f"whatwhere {study.name} {home}"
     return f"whatwhere {study.name}{f' {argument.upper()}' if argument else ''} --out {home}"
+
+
+def judged_on(directory: Path) -> list[dict[str, Any]]:
+    """The models of a reproduction: name, preset, data and seed of each."""
+    homes = [directory, *sorted(path for path in directory.glob("seeds/*") if path.is_dir())]
+    configs = [(model, Run(home / model).config) for home in homes for model in MODELS if Run(home / model).exists]
+    return [
+        {"model": model, "preset": config.preset, "data": config.task.to_dict(), "seed": config.seed}
+        for model, config in configs
+    ]
 
 
 def evidence_of(directory: Path) -> Sequence[Evidence]:

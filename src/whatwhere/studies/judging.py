@@ -16,7 +16,7 @@ from whatwhere.store.files import write_bytes, write_text
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
-from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.evidence import Evidence, NotTested, judged_on
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -65,7 +65,9 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         told.append(f"It depends on {listed(depends)}{sure}.")
         verdict = "depends"
     elif verdict == "open":
-        told.append(f"The interval reaches across {claim.threshold.split()[-1]}.")
+        unsure = sum(_reaches_across(claim, finding) for finding in findings)
+        of = f" of {unsure} of {len(findings)} seeds" if len(findings) > 1 else ""
+        told.append(f"The interval{of} reaches across {claim.threshold.split()[-1]}.")
     found = (main.value, main.interval, main.inputs, values, tuple(depends), control)
     return Judged(claim, verdict, " ".join(told), *found)
 
@@ -100,19 +102,24 @@ def _met(claim: Claim, finding: Finding) -> bool:
 
 
 def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
-    """With several seeds their spread decides, with one its interval."""
+    """Each seed decides with its whole interval: where seeds differ it depends, where one is not sure it is open."""
     held = [_met(claim, finding) for finding in findings]
     if len(set(held)) > 1:
         return "depends"
-    [interval] = [finding.interval for finding in findings] if len(findings) == 1 else [None]
-    if findings[0].rest_holds and interval is not None and len({claim.met(end) for end in interval if end == end}) > 1:
+    if any(_reaches_across(claim, finding) for finding in findings):
         return "open"
     return "holds" if held[0] else "fails"
 
 
+def _reaches_across(claim: Claim, finding: Finding) -> bool:
+    """Whether the ends of an interval lie on both sides of the threshold, and so decide."""
+    ends = [end for end in finding.interval or () if end == end]
+    return finding.rest_holds and len({claim.met(end) for end in ends}) > 1
+
+
 def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, tuple[float, ...]] | None:
-    """What a statement about trained models comes to where the letter model learned from leak-free data."""
-    if claim.kind != "trained" or "letter" not in evidence[0].asked:
+    """What a statement about the letter model comes to where it learned from leak-free data."""
+    if claim.kind != "trained" or evidence[0].asked != {"letter"}:
         return None
     findings, _ = _findings(claim, [one.on_control() for one in evidence])
     if not findings:
@@ -144,10 +151,10 @@ def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
         The path of ``claims.json``.
     """
     path = directory / "claims.json"
-    changed = _changes(path, judged)
-    write_json(path, {"claims": [one.to_dict() for one in judged], "changes": changed})
+    changed, models = _changes(path, judged), judged_on(directory)
+    write_json(path, {"models": models, "claims": [one.to_dict() for one in judged], "changes": changed})
     write_bytes(path.with_suffix(".csv"), write_csv(verdicts(judged)))
-    write_text(path.with_suffix(".md"), markdown(judged, changed))
+    write_text(path.with_suffix(".md"), markdown(judged, models, changed))
     return path
 
 
@@ -167,14 +174,17 @@ def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
         return []
 
 
-def markdown(judged: Sequence[Judged], changed: Sequence[dict[str, Any]] = ()) -> str:
-    """The verdicts as tables for people, one for each kind."""
+def markdown(
+    judged: Sequence[Judged], models: Sequence[dict[str, Any]] = (), changed: Sequence[dict[str, Any]] = ()
+) -> str:
+    """The verdicts as tables for people, one for each kind, with the models that they were judged on."""
     lines = [
         "# Claims",
         "",
         "Intervals are 95 %, over inputs unless the claim names another unit. What each claim says, how it is measured",
         "and why its threshold is what it is: docs/claims.md.",
     ]
+    lines += ["", *_models(models)] if models else []
     for kind, counted in counts(judged).items():
         lines += ["", f"## {KINDS[kind]}: {counted}", ""]
         lines += ["| verdict | claim | measured | asked for | in the paper | why |", "|---|---|---|---|---|---|"]
@@ -192,14 +202,23 @@ def markdown(judged: Sequence[Judged], changed: Sequence[dict[str, Any]] = ()) -
     return "\n".join([*lines, ""])
 
 
+def _models(models: Sequence[dict[str, Any]]) -> list[str]:
+    """What each model of a reproduction is, with all of its seeds."""
+    told: dict[str, list[str]] = {}
+    for model in models:
+        data = model["data"].get("generator", model["data"].get("distractors"))
+        told.setdefault(f"- {model['model']}: preset {model['preset']}, data {data}", []).append(str(model["seed"]))
+    return [f"{words}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}." for words, seeds in told.items()]
+
+
 def measured(one: Judged) -> str:
-    """A value with its interval and its inputs, for people."""
+    """A value with its interval and how many inputs, positions or looks it is over, for people."""
     if one.value != one.value:
         return "-"
     text = f"{one.value:.4g}"
     if one.interval is not None:
         text += " ({:.4g} to {:.4g})".format(*one.interval)
-    return text + (f", {one.inputs:,} inputs" if one.inputs else "")
+    return text + (f", n = {one.inputs:,}" if one.inputs else "")
 
 
 def escaped(text: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dynamics_world import World, made_up, made_up_mechanism, world_score
 
 from whatwhere.studies.dynamics import DYNAMICS
+from whatwhere.studies.mechanism.tables import GroupAblation
 
 IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
 
@@ -97,8 +100,8 @@ def test_without_positional_heads_there_is_no_staircase_and_one_kind_only(world:
 
     world.dynamics["number"] = made_up("number", IN_ORDER, score)
     assert world.failing() == {
-        "pure-at-maximum-number-all", "pure-at-maximum-number-needed", "number-needs-both-kinds",
-        "number-suffices-with-both-kinds", "number-has-both-kinds", "positional-purity-steps",
+        "pure-at-maximum-number-all", "pure-at-maximum-number-needed", "number-suffices-with-both-kinds",
+        "number-has-both-kinds", "positional-purity-steps",
     }  # fmt: skip
     assert "no head ever is, over all swaps" in world.judged()["positional-purity-steps"].why
 
@@ -121,7 +124,26 @@ def test_a_positional_head_in_the_letter_model_counts_against_it(world: World) -
         return (0.98, 0.04) if layer == 3 and step else world_score("letter", layer, step)
 
     world.dynamics["letter"] = made_up("letter", TOGETHER, score)
-    assert world.failing() == {"letter-needs-only-symbolic", "letter-suffices-with-symbolic"}
+    assert world.failing() == {"letter-suffices-with-symbolic"}
+
+
+def test_a_kind_is_needed_if_its_heads_together_are(world: World) -> None:
+    world.mechanism["number"] = made_up_mechanism("number", range(4), "1.0 6.0", None)
+    one = world.judged()["number-needs-both-kinds"]
+    assert (one.verdict, one.value) == ("fails", 1)
+    assert one.why == (
+        "All heads of a kind ablated together, the largest loss: positional heads (0.0 1.0 2.0 3.0) 0.70 (4 hops); "
+        "symbolic heads (4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0) 0.00 (4 hops)."
+    )
+
+
+def test_a_letter_model_that_needs_another_kind_too_does_not_need_symbolic_heads_only(world: World) -> None:
+    rows = world.mechanism["letter"].rows("groups", GroupAblation)
+    mixed = [replace(row, group="all mixed") for row in rows]
+    for extra, verdict in ((mixed, "fails"), ([replace(row, needed=False) for row in mixed], "holds")):
+        world.mechanism["letter"] = made_up_mechanism("letter", range(12), "1.0 2.0 3.0", None)
+        world.mechanism["letter"].write("groups", [*rows, *extra])
+        assert world.judged()["letter-needs-only-symbolic"].verdict == verdict
 
 
 @pytest.mark.slow
@@ -129,9 +151,9 @@ def test_where_no_single_head_is_needed_the_fewest_that_suffice_speak(world: Wor
     for task in ("number", "letter"):
         world.mechanism[task] = made_up_mechanism(task, (), "1.0 6.0", None)
     judged = world.judged()
-    for name in ("pure-at-maximum-letter-needed", "letter-needs-only-symbolic"):
-        assert judged[name].verdict == "not tested"
-        assert judged[name].why.startswith("no single head of the letter model is needed")
+    one = judged["pure-at-maximum-letter-needed"]
+    assert one.verdict == "not tested"
+    assert one.why.startswith("no single head of the letter model is needed")
     assert judged["number-suffices-with-both-kinds"].verdict == "holds"
     assert judged["letter-suffices-with-symbolic"].verdict == "holds"
     world.mechanism["number"] = made_up_mechanism("number", (), "", None)

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from whatwhere.studies.length.breaks import break_length, break_rows
+from whatwhere.heads.estimate import Estimate
+from whatwhere.studies.length.breaks import break_interval, break_length, break_rows
 from whatwhere.studies.length.tables import Accuracy
 
 CURVE = [(100, 0.2), (10, 1.0), (1000, 0.0)]
@@ -31,3 +32,14 @@ def test_a_curve_that_stays_above_has_no_break(around) -> None:
     assert math.isnan(row.length.value)
     assert row.length.low == 17  # the lower end of the interval is below one half from the start
     assert math.isnan(row.length.high)
+
+
+def test_the_interval_of_a_break_ends_at_lengths_that_were_measured() -> None:
+    shares = {17: (0.9, 1.0), 33: (0.6, 0.8), 41: (0.4, 0.6), 49: (0.3, 0.4), 65: (0.0, 0.1)}
+    points = [(length, Estimate(sum(ends) / 2, *ends, 100)) for length, ends in shares.items()]
+    assert break_interval(points[::-1], 0.5) == (33, 49)
+    assert break_interval(points[2:], 0.5) == (41, 49), "it starts below, for all that is known"
+    low, high = break_interval(points[:3], 0.5)
+    assert low == 33
+    assert math.isnan(high)
+    assert all(map(math.isnan, break_interval(points[:2], 0.5)))

@@ -45,7 +45,7 @@ def test_in_the_papers_world_every_claim_holds(judged) -> None:
     [
         ({"letter": {17: 1.0, 33: 0.85, 850: 0.95}}, {"letter-beats-number-on-length", "letter-above-90-at-850"}),
         ({"letter": {17: 1.0, 33: 1.0, 65: 1.0, 850: 0.89}}, {"letter-above-90-at-850"}),
-        ({"number": {17: 1.0, 33: 0.995, 65: 0.4, 850: 0.1}}, {"letter-beats-number-on-length"}),
+        ({"number": {17: 1.0, 33: 0.945}, "letter": {17: 1.0, 33: 0.95}}, {"letter-beats-number-on-length"}),
         ({"number": {17: 1.0, 33: 0.9, 65: 0.8, 97: 0.7, 850: 0.1}}, {"number-barely-generalises"}),
         ({"letter": {17: 1.0, 33: 0.2, 65: 0.3, 97: 0.4, 850: 0.95}}, {"decay-in-order-of-bound"}),
     ],
@@ -72,15 +72,20 @@ def test_a_number_model_that_never_breaks_generalises(judged) -> None:
 
 @pytest.mark.parametrize(
     ("number", "verdict"),
-    [({17: 1.0, 33: 0.6, 65: 0.2}, "holds"), (NUMBER, "fails"), ({17: 1.0, 33: 0.9}, "not tested")],
+    [
+        ({17: 1.0, 33: 0.7, 41: 0.3, 65: 0.2}, "holds"),
+        ({17: 1.0, 33: 0.7, 65: 0.2}, "open"),
+        ({17: 1.0, 57: 0.9, 65: 0.1}, "fails"),
+        ({17: 1.0, 33: 0.9}, "not tested"),
+    ],
 )
 def test_a_break_that_was_predicted_elsewhere_is_no_forecast(judged, number, verdict) -> None:
     predicted = 17 * (65 / 17) ** 0.6  # 0.95 at 17 tokens, 0.2 at 65
     one = judged(number=number)["number-break-forecast"]
     assert one.verdict == verdict
     if verdict == "fails":
-        assert one.value == pytest.approx(math.log2(33 * (65 / 33) ** 0.8 / predicted))
-        assert one.why == f"Half of the answers are wrong from 57 tokens on; predicted: {predicted:.0f}."
+        assert one.value == pytest.approx(math.log2(57 * (65 / 57) ** 0.5 / predicted))
+        assert one.why == f"Half of the answers are wrong from 61 tokens on; predicted: {predicted:.0f}."
 
 
 @pytest.mark.parametrize(
@@ -116,7 +121,7 @@ def test_what_was_not_measured_is_not_judged(judged) -> None:
     assert "up to 33 tokens, not up to 850" in found["letter-above-90-at-850"].why
     assert "not measured up to 100 tokens" in found["number-barely-generalises"].why
     found = judged(number={17: 1.0}, letter={17: 1.0})
-    assert "no length beyond that of training" in found["letter-beats-number-on-length"].why
+    assert "neither model falls below 0.95" in found["letter-beats-number-on-length"].why
     assert "there is no decay to compare" in found["decay-in-order-of-bound"].why
     assert {one.verdict for one in found.values()} == {"not tested"}
 

@@ -28,16 +28,18 @@ def test_a_role_counts_only_if_the_hops_need_it_that_should() -> None:
         for distance in (1, 2)
     ]
     roles = [
-        RoleShare(layer, 0, queries, None, role, share(hits, 100))
+        RoleShare(layer, 0, queries, distance, role, share(hits, 100))
         for layer in needed
         for queries in ("path", "last", *(["served"] if layer in serves else []))
-        for role, hits in (("index", 90 if queries == "served" else 10), ("itself", 40))
+        for distance in ((1, 2, None) if queries == "path" else (None,))
+        for role, hits in (("index", 90 if queries == "served" else 80 if distance == 2 else 10), ("itself", 40))
     ]
     verdicts = judge(roles, deliveries, ablations)
     assert [row.verdict for row in verdicts] == [
         "confirmed", "confirmed", "not needed", "partly", "needed otherwise", "idle",
     ]  # fmt: skip
-    assert [row.role for row in verdicts] == ["index"] * 4 + ["itself"] * 2
+    assert [row.role for row in verdicts] == ["index"] * 6
+    assert [row.share.value for row in verdicts] == [0.9] * 4 + [0.8] * 2, "that of the clearest distance"
     assert (verdicts[0].expected, verdicts[0].needed_by) == ("1 2", "1 2")
     assert (verdicts[1].serves, verdicts[1].expected, verdicts[1].share.value, verdicts[1].share.n) == (
         "2",

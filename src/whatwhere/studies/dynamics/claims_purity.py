@@ -10,6 +10,7 @@ across windows (docs/scores.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from whatwhere.studies.dynamics.learned_runs import Heads, Kinds, Which, chosen_
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.tables import Head
+from whatwhere.studies.mechanism.claims import without_kind
+from whatwhere.studies.mechanism.tables import GroupAblation, Head
+from whatwhere.trace.layer import counted
 
 _OF: dict[Which, str] = {
     "all": "all heads",
@@ -72,12 +75,26 @@ def kinds_within_window(evidence: Evidence) -> Finding:
     return _finding(run, _present(kinds), why)
 
 
-def letter_symbolic_only(evidence: Evidence, which: Which) -> Finding:
-    """The share of needed heads of the letter model that are purely symbolic; no head may be purely positional."""
-    run, heads = chosen_heads(evidence, "letter", which)
+def kinds_needed(evidence: Evidence, model: str) -> Finding:
+    """How many kinds of pure heads a model needs: without all heads of the kind a hop class is lost."""
+    run, lost = learned(evidence, model), without_kind(evidence, model)
+    return _finding(run, sum(kind in lost and lost[kind].needed for kind in KINDS), _told_losses(lost))
+
+
+def only_symbolic_needed(evidence: Evidence, model: str) -> Finding:
+    """Of the kinds of heads that a model needs, the share that is symbolic."""
+    run, lost = learned(evidence, model), without_kind(evidence, model)
+    needed = [kind for kind, row in lost.items() if row.needed]
+    return _finding(run, ("symbolic" in needed) / max(len(needed), 1), _told_losses(lost))
+
+
+def letter_symbolic_only(evidence: Evidence) -> Finding:
+    """The share of the fewest heads that do the letter task that is symbolic; no head may be purely positional."""
+    run, heads = chosen_heads(evidence, "letter", "sufficient")
     kinds, positional = final_kinds(run, heads), final_kinds(run, learned_runs.all_heads(run))["positional"]
     why = (
-        f"Of {_OF[which]}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely positional."
+        f"Of {_OF['sufficient']}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely "
+        "positional."
     )
     return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional)
 
@@ -194,6 +211,13 @@ def _present(kinds: Kinds) -> int:
 
 def _name(run: Training, head: Head) -> str:
     return head_name(*head, run.scores.shape[1])
+
+
+def _told_losses(lost: Mapping[str, GroupAblation]) -> str:
+    parts = [
+        f"{kind} heads ({row.heads}) {row.loss:.2f} ({counted(row.hops, 'hop')})" for kind, row in sorted(lost.items())
+    ]
+    return f"All heads of a kind ablated together, the largest loss: {'; '.join(parts)}."
 
 
 def _told(kinds: Kinds) -> str:

@@ -26,6 +26,19 @@ def break_length(points: Iterable[tuple[int, float]], threshold: float) -> float
     return math.nan
 
 
+def break_interval(points: Sequence[tuple[int, Estimate]], threshold: float) -> tuple[float, float]:
+    """Measured lengths between which a curve falls below a threshold: nothing is known of those between two of them.
+
+    From the last length before the lower end of a share falls below, to the first at which the upper end does; NaN for
+    one that never does.
+    """
+    points = sorted(points, key=lambda point: point[0])
+    below = [length for length, share in points if share.high < threshold]
+    first = next((at for at, (_, share) in enumerate(points) if share.low < threshold), None)
+    low = math.nan if first is None else float(points[max(first - 1, 0)][0])
+    return low, float(below[0]) if below else math.nan
+
+
 def break_rows(
     accuracy: Sequence[tables.Accuracy], cells: Sequence[tables.Hop], chains: Sequence[tables.Chain]
 ) -> list[Break]:
@@ -54,10 +67,8 @@ def _breaks(
         return
     longest = max(length for length, _ in points)
     for threshold in tables.THRESHOLDS:
-        value, low, high = (
-            break_length([(length, getattr(share, end)) for length, share in points], threshold)
-            for end in ("value", "low", "high")
-        )
+        value = break_length([(length, share.value) for length, share in points], threshold)
+        low, high = break_interval(points, threshold)
         last = longest if math.isnan(value) else max(value, min(length for length, _ in points))
         n = min(share.n for length, share in points if length <= last)
         yield Break(what, source, hop, *cell, threshold, Estimate(value, low, high, n), longest)

@@ -16,6 +16,8 @@ from whatwhere.theory.printed import INDEX_THETA, LETTERS, RETRIEVAL_THETA
 
 LONGEST = 850
 HALF = 0.5
+CEILING = 0.95
+"""The accuracy above which two models are not told apart."""
 FIGURE = 100
 """Figure 5A ends there, with an Index bound of 0.002."""
 
@@ -32,8 +34,9 @@ def letter_beats_number(evidence: Evidence) -> Finding:
     """The smallest lead of the letter model over the number model, beyond the training length."""
     number, letter = accuracies(evidence, "number"), accuracies(evidence, "letter")
     longer = sorted(set(number) & set(letter))[1:]
+    longer = [n for n in longer if min(letter[n].value, number[n].value) < CEILING]
     if not longer:
-        raise NotTested("no length beyond that of training was measured for both models.")
+        raise NotTested(f"neither model falls below {CEILING} at a length that was measured for both.")
     n = min(longer, key=lambda at: letter[at].low - number[at].high)
     interval = letter[n].low - number[n].high, letter[n].high - number[n].low
     some = longer[:: max(1, len(longer) // 5)]

@@ -129,7 +129,8 @@ class Break:
     jump: int | None
     threshold: float
     length: Estimate
-    """Interpolated in the logarithm of length; undefined if the share stays above within the lengths measured."""
+    """Interpolated in the logarithm of length; undefined if the share stays above within the lengths measured. The ends
+    are lengths that were measured."""
     longest: int
     """The longest length measured."""
 

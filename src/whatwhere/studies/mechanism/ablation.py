@@ -174,8 +174,11 @@ def judge(roles: Sequence[RoleShare], deliveries: Sequence[Delivery], ablations:
         serves = served.get(layer, [])
         expected = [hops for hops in classes if serves and hops >= min(serves)]
         needed_by = [row.hops for row in ablations if (row.layer, row.head) == (layer, head) and row.needed]
-        place = layer, head, None, "served" if serves else "path"
-        chosen = [row for row in roles if (row.layer, row.head, row.distance, row.queries) == place]
+        of_head = [row for row in roles if (row.layer, row.head) == (layer, head)]
+        if serves:
+            chosen = [row for row in of_head if (row.distance, row.queries) == (None, "served")]
+        else:  # it may prepare one distance: the one at which its role is clearest counts
+            chosen = [row for row in of_head if row.distance is not None and row.queries == "path"]
         best = max(chosen, key=lambda row: row.share.value)
         distances, expecting, needing = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))
         verdict = _verdict(expected, needed_by)

@@ -8,7 +8,16 @@ from pathlib import Path
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
-from whatwhere.studies.mechanism.tables import Ablation, Head, Kind, LayersUsed, SufficientSet, Verdict, read_heads
+from whatwhere.studies.mechanism.tables import (
+    Ablation,
+    GroupAblation,
+    Head,
+    Kind,
+    LayersUsed,
+    SufficientSet,
+    Verdict,
+    read_heads,
+)
 from whatwhere.studies.theorems.claims import errors_of
 
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
@@ -40,6 +49,23 @@ def working_heads(evidence: Evidence, model: str) -> list[Head]:
     return sorted(heads)
 
 
+def without_kind(evidence: Evidence, model: str) -> dict[str, GroupAblation]:
+    """By kind of heads, the hop class that loses most if all heads of this kind are ablated together."""
+    ablations(evidence, model)
+    rows = [row for row in evidence.rows("mechanism", model, "groups", GroupAblation) if row.family == "kind"]
+    worst = sorted(rows, key=lambda row: (row.needed, row.loss))
+    return {row.group.removeprefix("all "): row for row in worst}  # of a kind, the last one stays
+
+
+def symbolic_propagate(evidence: Evidence, model: str) -> Finding:
+    """What is left of the hop class that loses most if all purely symbolic heads are ablated together."""
+    row = without_kind(evidence, model).get("symbolic")
+    if row is None:
+        raise NotTested(f"no head of the {model} model ends purely symbolic.")
+    why = f"Without heads {row.heads} the worst hop class, {row.hops} hops, goes from {row.before.value:.2f}"
+    return Finding(row.after.value, f"{why} to {row.after.value:.2f}.", row.after.interval, row.after.n)
+
+
 def roles(evidence: Evidence, model: str) -> Finding:
     """The lowest share, among the needed heads, of queries whose strongest key is where an ideal function looks."""
     heads = needed_heads(evidence, model) or working_heads(evidence, model)
@@ -64,7 +90,10 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
     told = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
     why = f"Layers until the answer can be read at the last token, by hops: {told}."
-    return Finding(value, why, (min(ends), max(ends)), worst.layers.n)
+    first, last = rows[0], rows[-1]
+    further = (last.layers.value - first.layers.value) / max(last.hops - first.hops, 1)
+    elsewhere = {"count": {"the layers of a further hop, less one": abs(further - 1)}} if len(rows) > 1 else {}
+    return Finding(value, why, (min(ends), max(ends)), worst.layers.n, elsewhere=elsewhere)
 
 
 def reflexive_is_symbolic(evidence: Evidence) -> Finding:
@@ -100,7 +129,7 @@ def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
     """What keeps the answer at the last position, over all layers behind its arrival.
 
     ``kept``: the share of layers after which it can be read as before; ``elsewhere``: attention to what does not hold
-    it; ``residual``: answers that stay right without all heads from there on.
+    it.
     """
     ablations(evidence, model)
     every = evidence.rows("mechanism", model, "keeping", Keeping)
