@@ -43,9 +43,9 @@ HEAD = """
 
 
 STATEMENTS = """
-## Every statement of the paper
+## Statements of the paper
 
-{count} statements speak of something observable; {tested} of them have claims. The others say why they have none.
+{count} statements that speak of something observable; {tested} of them have claims. The others say why they have none.
 """
 
 
