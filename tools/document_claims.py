@@ -37,15 +37,15 @@ This page is generated: `python tools/document_claims.py > docs/claims.md`.
 HEAD = """
 ## {kind}
 
-| claim | in our words | in the paper | how it is measured | threshold | the paper's number |
-|---|---|---|---|---|---|
+| claim | in our words | in the paper | how it is measured | threshold | the paper's number | fixed |
+|---|---|---|---|---|---|---|
 """
 
 
 STATEMENTS = """
-## Every statement of the paper
+## Statements of the paper
 
-{count} statements speak of something observable; {tested} of them have claims. The others say why they have none.
+{count} statements that speak of something observable; {tested} of them have claims. The others say why they have none.
 """
 
 
@@ -75,7 +75,7 @@ def claims_page() -> str:
             if claim.kind == kind:
                 paper = claim.paper + f". Ill-posed: {claim.ill_posed}" * bool(claim.ill_posed)
                 how = claim.measured + f" Restated {claim.restated}" * bool(claim.restated)
-                cells = map(escaped, (claim.text, paper, how, claim.asked(), claim.paper_value))
+                cells = map(escaped, (claim.text, paper, how, claim.asked(), claim.paper_value, claim.fixed))
                 page += f"| `{claim.id}` | {' | '.join(cells)} |\n"
     return page + _statements_part()
 

@@ -15,8 +15,12 @@ from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.scores import score, score_weightings
 from whatwhere.heads.swaps import swap_cosines
 from whatwhere.heads.weighting import TAUS, Weighting
+from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import interleaved_to_half, rope_frequencies
+from whatwhere.model.shape import ModelConfig
+from whatwhere.tasks import NumberTask
 from whatwhere.trace.layer import LayerTrace, Trace
+from whatwhere.trace.traceable import trace
 
 MakeLayer = Callable[..., LayerTrace]
 BruteForce = Callable[..., tuple[float, float]]
@@ -280,3 +284,15 @@ def test_caps_and_sinks_enter_as_attention_has_them(make_layer: MakeLayer, chang
     entropy = -(attention * attention.log()).sum(-1) - torch.where(rest > 1e-9, rest * rest.clamp(min=1e-12).log(), 0)
     torch.testing.assert_close(scores.each_entropy[0, ..., 0], entropy)
     assert scores.visible.tolist() == [[8 + ("sink" in changes)]]
+
+
+def test_weights_drawn_around_0_give_uniform_attention_only_if_they_are_small() -> None:
+    task = NumberTask()
+    tokens = task.sample(16, hops=2, seed=0).tokens
+    shares = {
+        spread: score(trace(GPTJ(ModelConfig(vocab_size=task.vocab_size, init_std=spread), seed=0), tokens)).to_frame()
+        for spread in (0.02, 0.4)
+    }
+    columns = ["positional", "symbolic", "entropy_share"]
+    assert (shares[0.02][columns].to_numpy() > 0.95).all()
+    assert (shares[0.4][columns].to_numpy()[:, [0, 2]] < (0.8, 0.2)).all()

@@ -23,8 +23,11 @@ from whatwhere.studies.growth.measure import copying_gain, evaluated_steps, rate
 from whatwhere.studies.growth.tables import GrowthSettings
 from whatwhere.studies.measuring import measure
 from whatwhere.studies.subject import NOTHING
+from whatwhere.studies.watched.callbacks import HeadWatch
 
 pytestmark = pytest.mark.slow  # models are trained
+QUERIES = [8, 10, 13, 15]
+"""Four over the second half of a window of 16."""
 
 
 def run(settings: GrowthSettings, out: Path | None = None, progress: Any = lambda *_: None) -> Any:
@@ -41,22 +44,38 @@ def test_heads_are_scored_from_the_first_step_to_the_last(small: GrowthSettings)
     assert "A Llama of 2 layers" in results.summary
 
 
+def llama(small: GrowthSettings, vocabulary: int) -> LlamaForCausalLM:
+    """The model of the study before its first step, built by hand."""
+    torch.manual_seed(small.seed)
+    config = LlamaConfig(
+        vocab_size=vocabulary, hidden_size=16, intermediate_size=42, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=16,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()
+
+
 def test_attention_to_the_token_before_is_that_of_transformers(small: GrowthSettings, prose: Path) -> None:
     found = run(small)["detectors"].query("step == 0")
     corpus = make_corpus([prose.read_text()], small.vocabulary, small.window)
-    torch.manual_seed(small.seed)
-    config = LlamaConfig(
-        vocab_size=corpus.vocabulary, hidden_size=16, intermediate_size=42, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=16,
-    )  # fmt: skip
-    model = LlamaForCausalLM(config).eval()
+    model = llama(small, corpus.vocabulary)
     model.set_attn_implementation("eager")
     windows = torch.from_numpy(corpus.held_out_windows(8, 16))
     with torch.no_grad():
         attentions = model(windows, output_attentions=True).attentions
-    queries = torch.tensor([8, 10, 13, 15])  # four queries over the second half
+    queries = torch.tensor(QUERIES)
     wanted = [layer[:, :, queries, queries - 1].mean((0, 2)).tolist() for layer in attentions]
     assert found["previous"].tolist() == pytest.approx(np.ravel(wanted).tolist(), abs=1e-6)
+
+
+def test_the_callback_for_a_loop_of_ones_own_scores_the_same(
+    small: GrowthSettings, prose: Path, tmp_path: Path
+) -> None:
+    corpus = make_corpus([prose.read_text()], small.vocabulary, small.window)
+    model, windows = llama(small, corpus.vocabulary), corpus.held_out_windows(8, 16)
+    watch = HeadWatch(model, torch.from_numpy(windows), tmp_path, queries=QUERIES)
+    watch(0)
+    found = run(small)["scores"].query("step == 0").reset_index(drop=True)
+    pd.testing.assert_frame_equal(watch.results["scores"], found)
 
 
 def test_repetition_helps_a_model_that_copies_and_no_other(small: GrowthSettings) -> None:

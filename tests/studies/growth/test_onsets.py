@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from whatwhere.heads.purity import KINDS
 from whatwhere.studies.claim import Claim
 from whatwhere.studies.dynamics.tables import Score
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -64,6 +65,13 @@ def test_events_are_listed_in_the_order_of_their_steps() -> None:
         ("copying", None, None, 30),
     ]
     assert [row.tokens for row in found] == [1000, 1000, 2000, 2000, 3000]
+
+
+def test_the_lines_of_pure_heads_start_at_none_before_training() -> None:
+    figure = made(GROWN, [0, 0, 0.4, 2.0]).figures()["growth"]
+    lines = {line.get_label(): line for line in figure.axes[2].lines}
+    ends = {kind: (list(lines[kind].get_xdata()), list(lines[kind].get_ydata())) for kind in KINDS}  # pyright: ignore
+    assert ends == {"positional": ([0, 1000, 3000], [0, 1, 1]), "symbolic": ([0, 2000, 3000], [0, 1, 1])}
 
 
 def test_claims_read_the_order_of_events() -> None:

@@ -48,6 +48,11 @@ def test_all_hops_at_once_take_no_further_layer(judged) -> None:
     assert judged(layer=0.0)["number-layer-per-longer-hop"].verdict == "fails"
 
 
+def test_a_chain_that_can_be_guessed_takes_no_layers_into_account(judged) -> None:
+    one = judged(dict.fromkeys(range(1, 8), 1.0))["letter-layer-per-longer-hop"]  # no decoy at 7 hops
+    assert one.why == "Layers: 4 hops 5.00, 5 hops 6.00, 6 hops 7.00."
+
+
 def test_answers_that_can_hardly_be_read_have_no_layers(judged) -> None:
     assert "hardly ever be read" in judged(never=90)["number-layer-per-longer-hop"].why
 

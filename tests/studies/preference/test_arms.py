@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 from scipy import stats
@@ -76,7 +77,8 @@ def test_outcomes_are_means_over_seeds_with_students_interval(sweep) -> None:
     assert list(dict.fromkeys(table.index.get_level_values("arm"))) == ["plain", "penalty 1", "random positions +9"]
     row = table.loc[("penalty 1", "symbolic")]
     low, high = stats.t.interval(0.95, 1, 0.955, stats.sem([0.95, 0.96]))
-    assert (row["mean"], row["low"], row["high"], row["seeds"]) == pytest.approx((0.955, low, high, 2))
+    assert high > 1  # a share ends at 1, and so does its interval
+    assert (row["mean"], row["low"], row["high"], row["seeds"]) == pytest.approx((0.955, low, 1.0, 2))
     assert row["each"] == "0.95 0.96"
     assert table.loc[("plain", "learned_step"), "mean"] == 20
     assert table.loc[("plain", "seconds"), "mean"] == 40
@@ -97,6 +99,13 @@ def test_a_single_seed_is_drawn_without_an_interval(made_up: Results) -> None:
     assert [len(axes.lines) for axes in figure.axes] == [2] * 4  # the seed and the mean, no bar
     figure = draw_arms({"plain, seed 1": made_up, "plain, seed 2": made_up})
     assert [len(axes.lines) for axes in figure.axes] == [2] * 4  # seeds that agree show no spread
+
+
+def test_the_bar_of_a_share_ends_at_1(sweep) -> None:
+    figure = draw_arms(read_arms(sweep()))
+    bars = [line for line in figure.axes[0].lines if line.get_linewidth() == 4]
+    assert max(float(np.max(np.asarray(bar.get_xdata()))) for bar in bars) == 1  # the penalised arm: 0.95 and 0.96
+    assert {bar.get_solid_capstyle() for bar in bars} == {"butt"}  # and no cap goes beyond
 
 
 def test_names_are_grouped_by_arm_with_plain_first() -> None:

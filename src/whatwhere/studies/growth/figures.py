@@ -36,8 +36,8 @@ def draw_growth(results: Mapping[str, Results]) -> Figure:
     middle.set_ylim(-0.03, 1.03)
     for kind in KINDS:
         at = sorted(row.tokens for row in onsets if row.event == kind)
-        ends = [*at, losses["tokens"].max()]
-        bottom.step(ends, [*range(1, len(at) + 1), len(at)], LINE[kind], where="post", color=COLOURS[kind], label=kind)
+        ends = [0, *at, losses["tokens"].max()]
+        bottom.step(ends, [*range(len(at) + 1), len(at)], LINE[kind], where="post", color=COLOURS[kind], label=kind)
     for place in (row.tokens for row in onsets if row.event == COPYING):
         for axes in (top, middle, bottom):
             axes.axvline(place, color=NEUTRAL, linewidth=0.8, linestyle=":")

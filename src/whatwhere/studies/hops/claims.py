@@ -33,12 +33,16 @@ def longer_chains(evidence: Evidence, model: str) -> Finding:
 
 
 def layers_per_hop(evidence: Evidence, model: str) -> Finding:
-    """The mean increase of the layers used from the longest trained chain to the longest that is often readable."""
-    trained = max(row.hops for row in plain_accuracy(evidence, model) if row.trained)
+    """The mean increase of the layers used from the longest trained chain to the longest that is often readable.
+
+    Hop counts whose answer can be found without a hop (a guess of 1) are left out.
+    """
+    plain = {row.hops: row for row in plain_accuracy(evidence, model)}
+    trained = max(hops for hops, row in plain.items() if row.trained)
     rows = [
         row
         for row in evidence.rows("hops", model, "layers", LayersUsed)
-        if row.hops >= trained and row.layers.n >= LEAST_SEEN * (row.layers.n + row.never)
+        if row.hops >= trained and plain[row.hops].guess < 1 and row.layers.n >= LEAST_SEEN * (row.layers.n + row.never)
     ]
     if len(rows) < 2 or rows[0].hops != trained:
         raise NotTested("the answers to longer chains can hardly ever be read at the last token.")

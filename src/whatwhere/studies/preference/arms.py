@@ -6,6 +6,7 @@ no rotation from some layer on, or nothing (``plain``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from whatwhere.training.run import Run
 ROPE_BASE = 10000.0
 """Of a plain run."""
 PLAIN, PENALTY = "plain", "penalty"
+COSTS = ("learned_step", "seconds")
+"""Outcomes that are no shares."""
 _SEED = ", seed "
 
 
@@ -84,8 +87,8 @@ def compare(directory: Path) -> pd.DataFrame:
 
     Returns:
         One row for each arm and outcome: ``arm``, ``outcome``, ``mean``, ``low``, ``high`` (95 %, Student's), ``seeds``
-        and ``each``, the value of each seed. ``learned_step`` is the first checkpoint at which every hop class has an
-        accuracy of 0.9, undefined if there is none.
+        and ``each``, the value of each seed. Intervals of shares end at 0 and 1. ``learned_step`` is the first
+        checkpoint at which every hop class has an accuracy of 0.9, undefined if there is none.
     """
     rows = []
     results = read_arms(directory)
@@ -96,7 +99,7 @@ def compare(directory: Path) -> pd.DataFrame:
             for outcome, value in {**_training(run), **outcomes(results[name])}.items():
                 each.setdefault(outcome, []).append(value)
         for outcome, values in each.items():
-            mean = over_seeds(values)
+            mean = over_seeds(values, 0.0, math.inf if outcome in COSTS else 1.0)
             told = " ".join(f"{value:.4g}" for value in values)
             rows.append((arm, outcome, mean.value, mean.low, mean.high, mean.n, told))
     return pd.DataFrame(rows, columns=["arm", "outcome", "mean", "low", "high", "seeds", "each"])

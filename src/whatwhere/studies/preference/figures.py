@@ -108,7 +108,7 @@ def draw_arms(results: Mapping[str, Results]) -> Figure:
             each = [values[name].value for name in names]
             mean = over_seeds(each, 0.0, 1.0)
             if not isnan(mean.low):
-                axes.plot(mean.interval, [at, at], "-", color=colour, alpha=0.35, linewidth=4)
+                axes.plot(mean.interval, [at, at], "-", color=colour, alpha=0.35, linewidth=4, solid_capstyle="butt")
             axes.plot(each, [at] * len(each), "o", color=colour, markersize=4, mfc="white")
             axes.plot(mean.value, at, "|", color=colour, markersize=12, markeredgewidth=2)
         axes.set(xlim=(-0.05, 1.05), xticks=(0, 0.5, 1))
