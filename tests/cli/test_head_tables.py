@@ -201,3 +201,17 @@ def test_without_a_token_or_with_a_refusal_nothing_is_pushed(
 def test_sharing_needs_a_place(tmp_path: Path):
     result = command("share", written(tmp_path / "a.csv", "ps"))
     assert "expected --parquet FILE or --push OWNER/NAME, got neither" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [("positional", 7.5, "scores between 0 and 1 in .* got positional 7.5"), ("label", "nonsense", "got 'nonsense'")],
+)
+def test_scores_that_cannot_be_are_refused(tmp_path: Path, column: str, value: object, message: str):
+    path = Path(written(tmp_path / "heads.csv", "ps"))
+    frame: Any = pd.read_csv(path)
+    frame[column] = frame[column].astype(object)
+    frame.loc[1, column] = value
+    frame.to_csv(path, index=False)
+    with pytest.raises(WhatwhereError, match=message):
+        read_scores(tmp_path)

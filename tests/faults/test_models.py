@@ -108,7 +108,6 @@ CASES: dict[str, tuple[str, Change, str]] = {
             ("model_type", [], "unhashable type"),
             ("model_type", "nosuch", "does not recognize this architecture"),
             ("attn_implementation", "flash_attention_2", "doesn't seem to be installed"),
-            ("attn_implementation", "flex_attention", "can be read with eager or sdpa"),
             ("attn_implementation", "nosuch", "is not supported"),
             ("quantization_config", {"quant_method": "gptq", "bits": 4, "group_size": 8}, "requires optimum"),
             ("quantization_config", {"quant_method": "bitsandbytes", "load_in_4bit": True}, "requires bitsandbytes"),

@@ -8,7 +8,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store import files
-from whatwhere.store.files import read_text, remove_file, whole_file, write_text
+from whatwhere.store.files import read_bytes, read_text, remove_file, whole_file, write_text
 
 
 def test_a_file_appears_only_when_writing_succeeded(tmp_path: Path):
@@ -136,3 +136,10 @@ def test_a_link_under_the_temporary_name_is_not_followed(tmp_path: Path, monkeyp
     with pytest.raises(WhatwhereError, match="could not write"):
         write_text(tmp_path / "file.txt", "x")
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_what_may_have_no_end_or_never_begin_is_not_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(WhatwhereError, match="got a device or a pipe; name a file"):
+            read_bytes(path, "a table")

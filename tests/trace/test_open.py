@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.trace import gguf
 from whatwhere.trace.open import load_rotary
-from whatwhere.trace.weights import load_weights
+from whatwhere.trace.weights import check_files, load_weights
 
 
 @pytest.fixture
@@ -237,3 +238,16 @@ def test_a_missing_extra_names_the_command(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(__import__("sys").modules, module, None)
     with pytest.raises(MissingExtraError, match=rf"{module} is needed .*whatwhere\[hf\]"):
         load(str(tmp_path))
+
+
+def test_an_adapter_is_not_read_as_its_base(tmp_path: Path):
+    for name in ("config.json", "adapter_config.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(WhatwhereError, match=r"got an adapter \(adapter_config.json\).*merge_and_unload"):
+        load_rotary(str(tmp_path))
+
+
+def test_weights_that_are_no_file_are_refused(tmp_path: Path):
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(WhatwhereError, match=r"got model.safetensors, which is no file"):
+        check_files("a model", tmp_path, 5)

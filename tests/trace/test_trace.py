@@ -240,10 +240,16 @@ def test_an_attention_module_that_ends_elsewhere_is_refused(monkeypatch: pytest.
         ww.trace(model, IDS)
 
 
-def test_a_kernel_that_cannot_be_watched_is_refused(llama: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(llama.config, "_attn_implementation_internal", "flex_attention")
-    with pytest.raises(WhatwhereError, match=r"attn_implementation='flex_attention'.*Load it with .*'sdpa'"):
-        ww.trace(llama, IDS)
+@pytest.mark.parametrize("kernel", ["flash_attention_2", "flex_attention"])
+def test_a_kernel_that_cannot_be_watched_gives_way_to_sdpa_for_the_pass(
+    llama: Any, kernel: str, monkeypatch: pytest.MonkeyPatch
+):
+    own = ww.trace(llama, IDS)
+    monkeypatch.setattr(llama.config, "_attn_implementation_internal", kernel)
+    found = ww.trace(llama, IDS)
+    assert llama.config._attn_implementation == kernel
+    for layer, other in zip(own.layers, found.layers, strict=True):
+        torch.testing.assert_close(layer.attention(), other.attention())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import glob
 import os
 import secrets
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,7 +83,10 @@ def read_bytes(path: Path, what: str) -> bytes:
     """
     path = Path(path)
     try:
-        memory.require(path.stat().st_size, f"{what} at {path}")
+        about = path.stat()
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):  # it may have no end, or never begin
+            raise WhatwhereError(f"expected {what} at {path}, got a device or a pipe; name a file.")
+        memory.require(about.st_size, f"{what} at {path}")
         return path.read_bytes()
     except FileNotFoundError as error:
         raise WhatwhereError(f"expected {what} at {path}, got no such file.") from error

@@ -46,12 +46,18 @@ def converted(path: Path) -> Path:
         from filelock import FileLock
     except ImportError as error:
         raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
-    about = path.resolve().stat()
-    key = hashlib.sha256(f"{FORMAT} {path.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
+    try:
+        with path.open("rb") as opened:  # by content: a copy elsewhere, or a file that was touched, is the same model
+            content = hashlib.file_digest(opened, hashlib.blake2b).hexdigest()
+    except OSError as error:
+        raise WhatwhereError(f"{path} cannot be read: {error.strerror or error}.") from error
+    key = hashlib.sha256(f"{FORMAT} {content}".encode()).hexdigest()[:12]
     directory = cache_directory("gguf") / f"{path.stem}-{key}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(directory.with_suffix(".lock")):  # a second process waits instead of converting, too
+        with FileLock(
+            directory.with_name(f"{directory.name}.lock")
+        ):  # a second process waits instead of converting, too
             if not directory.is_dir():
                 _convert(path.resolve(), directory)
     except OSError as error:

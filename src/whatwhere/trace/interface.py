@@ -67,14 +67,13 @@ class Watch:
         """Watches for the time of a ``with`` block, and leaves model and library as they were."""
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS as functions
 
-        used = {module.config._attn_implementation for module in self.modules if hasattr(module, "config")}
-        for name in used - set(IMPLEMENTATIONS):
-            raise WhatwhereError(
-                f"{self.name} runs with attn_implementation={name!r}, and its attention can be read with "
-                f"{' or '.join(IMPLEMENTATIONS)}. Load it with attn_implementation='sdpa', or call "
-                "model.set_attn_implementation('sdpa')."
-            )
+        configs = {id(module.config): module.config for module in self.modules if hasattr(module, "config")}
         with _watching, ExitStack() as undo:
+            for config in configs.values():  # FlashAttention and the like: the pass runs with sdpa, which is exact too
+                if config._attn_implementation not in IMPLEMENTATIONS:
+                    undo.callback(setattr, config, "_attn_implementation", config._attn_implementation)
+                    config._attn_implementation = "sdpa"
+            used = {config._attn_implementation for config in configs.values()}
             for module in self.modules:
                 undo.callback(module.register_forward_pre_hook(self._remember, with_kwargs=True).remove)
             for name in used:

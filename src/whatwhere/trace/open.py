@@ -44,6 +44,11 @@ def load_rotary(source: str) -> RotaryModel:
     except ImportError as error:
         raise MissingExtraError("transformers", "hf", "to read a language model") from error
     place = _place(source)
+    if (Path(place) / "adapter_config.json").is_file():
+        raise WhatwhereError(
+            f"expected a whole model in {source}, got an adapter (adapter_config.json), and would read its base alone; "
+            "merge it with peft: model.merge_and_unload().save_pretrained(DIR)."
+        )
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     with _explained(source):

@@ -102,6 +102,9 @@ def check_files(source: str, place: Path, weights: int) -> None:
             + (f"{pickles[0]}, a pickle, which could run code when it is read. Load it" if pickles else "none. Save it")
             + " where you trust it, and write it with model.save_pretrained(DIR)."
         )
+    for path in files:
+        if not path.is_file():
+            raise WhatwhereError(f"expected weights as safetensors in {source}, got {path.name}, which is no file.")
     held = sum(_numbers(path) for path in files)
     if weights > _PACKED * held:
         raise WhatwhereError(

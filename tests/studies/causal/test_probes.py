@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.studies.causal.probes import COPY, NAMES, PERIODS, Probe, make_probes
 from whatwhere.studies.causal.tables import CausalSettings
 from whatwhere.studies.chat.one_hop import sequences_in, solve
@@ -93,3 +94,10 @@ def test_the_loss_is_that_of_the_asked_tokens_and_padding_is_left_out(probes: di
     assert probe.score(best, slice(0, 6))[1].tolist() == [1] * 6
     part = probe.score(logits[2:4], slice(2, 4))[0]
     assert torch.equal(part, loss[2:4])
+
+
+def test_more_text_than_a_window_has_is_refused_instead_of_cut(prompt_tokenizer: Any):
+    windows = torch.zeros(2, 9, dtype=torch.long)
+    scored = ScoredInputs(windows, [8], len(prompt_tokenizer), "a", True, "<s>", {}, lambda _: [])
+    with pytest.raises(WhatwhereError, match=r"expected far of at most 8, .* got 9; lower far or raise window"):
+        make_probes(prompt_tokenizer, scored, CausalSettings(prompts=2, far=9))

@@ -321,3 +321,10 @@ def test_a_mistake_in_a_setting_shows_before_a_model_is_loaded(settings: dict[st
         HeadsSettings(**settings)
     with pytest.raises(WhatwhereError, match=message):
         heads("no/model", **settings)
+
+
+def test_exact_scores_are_those_of_versions_without_samples_and_no_samples_are_refused():
+    assert "samples" not in HeadsSettings().decisive()
+    assert HeadsSettings(samples=10).decisive()["samples"] == 10
+    with pytest.raises(WhatwhereError, match="expected 1 or more samples, got 0; leave samples out"):
+        HeadsSettings(samples=0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.studies.language_models import passages
 from whatwhere.studies.language_models.passages import BYTES_PER_TOKEN, read_passage
 
 
@@ -82,3 +83,10 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path):
     for path in (tmp_path / "missing.txt", tmp_path):
         with pytest.raises(WhatwhereError, match=r"expected a text file at .*, got: .*; name a file in UTF-8"):
             read_passage(str(path), 3)
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(passages, "PATIENCE", 0.1)
+    os.mkfifo(tmp_path / "text")
+    with pytest.raises(WhatwhereError, match=r"got nothing in 0\.1 seconds; start what writes to it first"):
+        read_passage(str(tmp_path / "text"), 10)

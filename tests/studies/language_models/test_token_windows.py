@@ -105,3 +105,14 @@ def test_spelled_tokens_join_to_the_text(text: str):
     assert len(tokens) == len(ids) == len(text.encode())
     assert "".join(tokens) == text
     assert "\N{REPLACEMENT CHARACTER}" not in "".join(tokens)
+
+
+def test_a_chat_template_without_the_message_is_refused(word_tokenizer: Any):
+    word_tokenizer.chat_template = "w3 w4"
+    try:
+        with pytest.raises(
+            WhatwhereError, match="expected a chat template that holds the user's message, got one without"
+        ):
+            cut("w10 w11 w12", word_tokenizer, 6, 5, template=True)
+    finally:
+        word_tokenizer.chat_template = None

@@ -18,6 +18,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.measuring import study
 from whatwhere.studies.rope.measured_rope import fitted_base
+from whatwhere.studies.rope.tables import RopeSettings
 from whatwhere.studies.terminal import number_runs
 
 
@@ -76,3 +77,8 @@ def test_the_base_is_read_off_the_frequencies(base: float):
 
 def test_layers_are_listed_in_runs():
     assert number_runs([0, 1, 2, 5, 7, 8], ",") == "0-2,5,7-8"
+
+
+def test_more_tokens_than_make_sense_are_refused():
+    with pytest.raises(WhatwhereError, match="expected at most 131,072 tokens, got 3,000,000; lower tokens"):
+        RopeSettings(tokens=3_000_000)

@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.studies.causal.tables import BACK, INDUCTION, NAME, TEXT, CausalSettings
 from whatwhere.studies.chat.one_hop import TASKS, floors, one_hop_examples, prompt
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs
@@ -130,7 +131,13 @@ def _name(
     for number in range(settings.prompts):
         name, window = NAMES[number % len(NAMES)], windows[number % len(windows)]
         question, start = answered(tokenizer, "\nMy name is", name)
-        told = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *window[len(first) :][: settings.far]]
+        text = window[len(first) :]
+        if len(text) < settings.far:
+            raise WhatwhereError(
+                f"expected far of at most {len(text)}, the tokens of text in a window, got {settings.far}; lower far "
+                "or raise window."
+            )
+        told = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *text[: settings.far]]
         rows.append([*told, *question])
         starts.append(len(told) + start)
     return _probe(NAME, rows, starts, 1 / len(NAMES), whole=True)

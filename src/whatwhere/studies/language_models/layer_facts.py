@@ -92,6 +92,8 @@ class Asked:
     """Queries to score."""
     shown: Sequence[int]
     """Queries whose attention is kept, for the page."""
+    samples: int | None = None
+    """Swaps that are drawn where all of them matter; None for exact scores."""
 
     @property
     def queries(self) -> list[int]:
@@ -110,7 +112,7 @@ def reduce_layer(layer: LayerTrace, heads: Sequence[int], asked: Asked) -> Layer
     shown = asked.of(layer, asked.shown).of_inputs(slice(SHOWN_INPUTS)).attention()[..., :SHOWN_TOKENS]
     layer = asked.of(layer, asked.scored)
     trace = Trace((layer,))
-    found = score_weightings(trace, list(asked.weightings.values()))
+    found = score_weightings(trace, list(asked.weightings.values()), samples=asked.samples)
     turns = len(layer.rotation.frequencies) > 0
     return LayerFacts(
         layer=layer.layer,

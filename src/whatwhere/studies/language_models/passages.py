@@ -7,12 +7,14 @@ windows hold, several times what a tokenizer makes of ordinary text.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from select import select
+from typing import IO, Any
 
 from whatwhere.errors import WhatwhereError
 
@@ -22,6 +24,8 @@ FINGERPRINT = "sha256:"
 """What begins the name of a text in a manifest: its content decides the results, not where it lies."""
 MANY = 4
 """Texts beyond so many are counted and not listed."""
+PATIENCE = 60.0
+"""Seconds to wait for the first byte of a pipe."""
 _LONGEST_CHARACTER = 4
 _PART = 1 << 20
 
@@ -93,7 +97,7 @@ def read_passage(source: str, tokens: int) -> Passage:
         if source == STDIN:
             content = _beginning(sys.stdin.buffer.read, most + 1)
         else:
-            with Path(source).expanduser().open("rb") as opened:
+            with _opened(Path(source).expanduser()) as opened:
                 content = _beginning(opened.read, most + 1)
     except OSError as error:
         raise WhatwhereError(
@@ -115,6 +119,20 @@ def read_passage(source: str, tokens: int) -> Passage:
     if not text.strip():
         raise WhatwhereError(f"expected some text in {name}, got an empty one; give another text.")
     return Passage("standard input" if source == STDIN else Path(source).name, text)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A file to read; a pipe is opened once somebody writes to it."""
+    if not path.is_fifo():
+        return path.open("rb")
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not select([pipe], [], [], PATIENCE)[0]:
+        os.close(pipe)
+        raise WhatwhereError(
+            f"expected a text from the pipe {path}, got nothing in {PATIENCE:g} seconds; start what writes to it first."
+        )
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")
 
 
 def _beginning(read: Callable[[int], bytes], most: int) -> bytes:

@@ -13,8 +13,9 @@ import pandas as pd
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.store.files import read_bytes
+from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import read_csv, write_csv
-from whatwhere.studies.language_models.tables import HeadRow
+from whatwhere.studies.language_models.tables import LABELS, HeadRow
 
 _CARD = """\
 ---
@@ -51,8 +52,12 @@ def read_scores(path: Path) -> pd.DataFrame:
                 f"or name one that ships: {', '.join(shipped_scores())}."
             )
         path = SHIPPED / f"{path}.csv"
-    path = path / "heads.csv" if path.is_dir() else path
-    content = read_bytes(path, "a table of head scores")
+    manifest = Manifest(path)
+    if path.is_dir() and manifest.exists:  # results of ours: what was edited since is refused
+        path, content = path / "heads.csv", manifest.get("heads.csv", "a table of head scores")
+    else:
+        path = path / "heads.csv" if path.is_dir() else path
+        content = read_bytes(path, "a table of head scores")
     if path.suffix == ".parquet":
         try:
             content = write_csv(pd.read_parquet(io.BytesIO(content)))
@@ -63,6 +68,13 @@ def read_scores(path: Path) -> pd.DataFrame:
     found = read_csv(HeadRow, content, f"the head scores at {path}")
     if found.empty:
         raise WhatwhereError(f"expected scores of heads in {path}, got none; make them with: whatwhere heads MODEL")
+    for score in ("positional", "symbolic"):
+        wrong = [value for value in found[score] if value == value and not 0 <= value <= 1]
+        if wrong:
+            raise WhatwhereError(f"expected scores between 0 and 1 in {path}, got {score} {wrong[0]}; make it anew.")
+    unknown = sorted(set(found["label"]) - {*LABELS})
+    if unknown:
+        raise WhatwhereError(f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it anew.")
     return found
 
 

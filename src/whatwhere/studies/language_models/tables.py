@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
@@ -43,6 +43,9 @@ class HeadsSettings(TextSettings):
         False
     )
     template: Annotated[bool, "Put each window of a text into the model's chat template, as a user's message."] = False
+    samples: Annotated[
+        int | None, "Draw so many swaps of a head whose swaps all matter, instead of all of them: for long windows."
+    ] = None
     task: Annotated[str | None, "The task to score on, if a model of ours does not say: number or letter."] = None
     seed: Annotated[int, "Seed of the inputs and of the intervals."] = 0
 
@@ -66,7 +69,14 @@ class HeadsSettings(TextSettings):
             raise WhatwhereError(f"expected a level of {', '.join(LEVELS)}, got {self.level!r}; keys is the paper's.")
         if self.level == "tokens" and self.queries not in (None, "last"):
             raise WhatwhereError(f"expected queries last for level tokens, got {self.queries!r}; leave queries out.")
+        if self.samples is not None and self.samples < 1:
+            raise WhatwhereError(f"expected 1 or more samples, got {self.samples}; leave samples out for exact scores.")
         self.check_texts()
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides the results; exact scores are those of versions without samples."""
+        settings = super().decisive()
+        return settings if self.samples else {name: value for name, value in settings.items() if name != "samples"}
 
     @property
     def tokens_needed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -116,7 +116,12 @@ def _template(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]
         raise WhatwhereError(
             f"expected a model with a chat template, got none that can be filled ({reason:.160}); leave template out."
         ) from error
-    before, _, after = filled.partition(_PLACE)
+    before, found, after = filled.partition(_PLACE)
+    if not found:
+        raise WhatwhereError(
+            f"expected a chat template that holds the user's message, got one without it ({filled!r:.80}); leave "
+            "template out."
+        )
     return token_ids(tokenizer, before), token_ids(tokenizer, after)
 
 

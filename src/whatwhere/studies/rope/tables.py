@@ -11,6 +11,8 @@ from whatwhere.errors import WhatwhereError
 LEAST_TOKENS = 4
 CONFIGURATION = "configuration"
 """What a difference is against, if not against another model."""
+MOST_TOKENS = 2**17
+"""Longer inputs would take hours; scalings show at far fewer tokens."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class RopeSettings:
             raise WhatwhereError(
                 f"expected at least {LEAST_TOKENS} tokens, or there is no angle to measure; got {self.tokens}."
             )
+        if self.tokens is not None and self.tokens > MOST_TOKENS:
+            raise WhatwhereError(f"expected at most {MOST_TOKENS:,} tokens, got {self.tokens:,}; lower tokens.")
 
     @cached_property
     def opened(self) -> Any:
