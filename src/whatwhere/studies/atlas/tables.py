@@ -47,6 +47,8 @@ NUMBERED = {
     "layers_hop": "layers until an answer can be read",
     "frequency_layer": "frequency ID of a layer",
 }
+BY_RECIPE = ("timing_gap", "pure_share")
+"""Outcomes that are compared between the preset and the authors' recipe."""
 BEFORE_LEARNING = ("learned", "test_accuracy", "worst_accuracy")
 """Outcomes that are defined for items that did not learn."""
 INTERACTIONS = (("data", "rate", "timing_gap"), ("data", "attention dropout", "pure_share"))
@@ -167,6 +169,19 @@ class Cell:
     """Of the seeds with which it holds."""
     n: int
     """Seeds on which it could be judged, of items that learned their task."""
+
+
+@dataclass(frozen=True)
+class RecipePair:
+    """One outcome by the preset ``short`` and by the authors' recipe, on the same task and data."""
+
+    task: str
+    condition: str
+    """What is changed besides the recipe: ``base``, ``decoy``."""
+    outcome: str
+    short: Estimate
+    """The mean over seeds, with a t interval."""
+    paper: Estimate
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Which layers does training pull at before the first head is pure (Section 3.1: the last layer is the last)?
 
-The gradient of the queries and keys of each layer is taken at some checkpoints up to the first pure head. Its size alone
-misleads: fresh weights have large gradients in the first layers that are noise. So the gradients of two disjoint
+The gradient of the queries and keys of each layer is taken at some checkpoints up to the first pure head. Its size
+alone misleads: fresh weights have large gradients in the first layers that are noise. So the gradients of two disjoint
 halves of the inputs are compared too: only where both point the same way does training move a layer.
 """
 
@@ -94,4 +94,3 @@ def _of_queries_and_keys(model: GPTJ, batch: Batch) -> Float[Tensor, "layer weig
 def _queries_and_keys(model: GPTJ, each: Sequence[Tensor]) -> Float[Tensor, "layer weight"]:
     """The rows of queries and keys of ``w_in``, or of its gradient."""
     return torch.stack([of[: 2 * model.config.d_model].flatten() for of in each]).double()
-
