@@ -25,10 +25,12 @@ def test_differences_are_paired_by_seed_and_leave_out_seeds_that_lack_one():
 def test_the_preset_stands_beside_the_authors_recipe_for_each_task_and_data_that_both_have():
     conditions = ("base", "recipe paper", "decoy", "decoy, recipe paper", "recipe other", "layers 4, recipe paper")
     items = [row(f"{name}-{seed}", name, seed) for name in conditions for seed in (20, 21)]
-    outcomes = [Outcome(item.item, "timing_gap", conditions.index(item.condition) + item.seed - 20) for item in items]
+    outcomes = [
+        Outcome(item.item, "timing_gap", 1 + conditions.index(item.condition) + item.seed - 20) for item in items
+    ]
     rows = recipes(values_of(items, [*outcomes, Outcome(items[0].item, "break_length", 1.0)]))
     told = {one.condition: (one.short.value, one.paper.value, one.paper.n) for one in rows}
-    assert told == {"base": (0.5, 1.5, 2), "decoy": (2.5, 3.5, 2)}
+    assert told == {"base": (1.5, 2.5, 2), "decoy": (3.5, 4.5, 2)}
     assert {one.outcome for one in rows} == {"timing_gap"}
 
 

@@ -54,9 +54,9 @@ def recipes(values: Values) -> list[RecipePair]:
     for (task, condition, outcome), by_seed in values.items():
         preset, authors = without(condition, OTHER_RECIPE), changes_of(condition).get(OTHER_RECIPE) == AUTHORS
         if outcome in BY_RECIPE and authors and (task, preset, outcome) in values:
-            short = over_seeds(values[task, preset, outcome].values())
-            rows.append(RecipePair(task, preset, outcome, short, over_seeds(by_seed.values())))
-    return sorted(rows, key=lambda row: BY_RECIPE.index(row.outcome))
+            both = (over_seeds(one.values(), *BY_RECIPE[outcome]) for one in (values[task, preset, outcome], by_seed))
+            rows.append(RecipePair(task, preset, outcome, *both))
+    return sorted(rows, key=lambda row: list(BY_RECIPE).index(row.outcome))
 
 
 def _interactions(values: Values, first: str, second: str, outcome: str) -> list[Effect]:

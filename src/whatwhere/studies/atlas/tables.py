@@ -6,6 +6,7 @@ other tables follow from them: seeds are their unit, and items that did not lear
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -47,8 +48,8 @@ NUMBERED = {
     "layers_hop": "layers until an answer can be read",
     "frequency_layer": "frequency ID of a layer",
 }
-BY_RECIPE = ("timing_gap", "pure_share")
-"""Outcomes that are compared between the preset and the authors' recipe."""
+BY_RECIPE = {"timing_gap": (1.0, math.inf), "pure_share": (0.0, 1.0)}
+"""Outcomes that are compared between the preset and the authors' recipe, with their range."""
 BEFORE_LEARNING = ("learned", "test_accuracy", "worst_accuracy")
 """Outcomes that are defined for items that did not learn."""
 INTERACTIONS = (("data", "rate", "timing_gap"), ("data", "attention dropout", "pure_share"))
