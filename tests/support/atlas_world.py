@@ -16,6 +16,7 @@ from whatwhere.store.tables import to_frame, write_csv
 from whatwhere.studies import STUDIES
 from whatwhere.studies.atlas import ATLAS
 from whatwhere.studies.atlas.claim_map import judged_claims
+from whatwhere.studies.atlas.factors import DATA, without
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict, Outcome, Point
 from whatwhere.studies.subject import SWEEP
@@ -112,7 +113,8 @@ def _numbers(item: Item) -> dict[str, float]:
 def _verdicts(item: Item) -> list[ItemVerdict]:
     """Of every fourth claim: the first holds, the second depends on the seed, the third fails where rates are high."""
     about = [claim.id for claim in judged_claims() if item.task in claim.id]
-    partner = item.item.replace("letter", "number")
+    condition = without(item.condition, DATA)
+    partner = _item("number", condition, item.seed).item if condition in CONDITIONS["number"] else None
     rows = [
         ItemVerdict(item.item, None, about[0], 1.0, True, ""),
         ItemVerdict(item.item, None, about[1], 0.5, item.seed == SEEDS[0], ""),

@@ -22,7 +22,7 @@ def loss_and_gradients(
     model: GPTJ,
     tokens: Int[Tensor, "batch seq"],
     answers: Int[Tensor, "batch"],
-    dropout: Callable[[int], Dropout],
+    dropout: Callable[[int], Dropout | None],
     rows: range | None = None,
     autocast: bool = False,
     positions: Int[Tensor, "seq"] | None = None,
@@ -34,7 +34,7 @@ def loss_and_gradients(
         model: what is trained.
         tokens: the whole batch.
         answers: the token that should come next.
-        dropout: the masks of the sequences from the given row on.
+        dropout: the masks of the sequences from the given row on; none drops nothing.
         rows: those whose share of the mean is wanted; all by default.
         autocast: whether torch chooses where to compute in bfloat16.
         positions: where tokens stand, if not at 0, 1, 2, ..

@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies import subject
 from whatwhere.studies.atlas.claim_map import claim_map, judged_claims, share_of_conditions
 from whatwhere.studies.atlas.predictions import Part, came_out, read_predictions
+from whatwhere.studies.atlas.seed_effects import values_of
+from whatwhere.studies.atlas.seed_numbers import Answered
+from whatwhere.studies.atlas.seven_questions import answers
 from whatwhere.studies.atlas.sweep_items import sweep_table
 from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing, Point
 from whatwhere.studies.claim import meets
@@ -94,7 +98,7 @@ def test_runs_by_another_recipe_are_on_the_map_and_answer_no_question(sweep: Pat
     (sweep / "sweep.csv").write_text("\n".join([*lines, ""]))
     atlas = ww.study("atlas", sweep)
     assert "recipe paper" in set(atlas["map"]["condition"])
-    assert answer(atlas, "robust", "most").value.n == 2  # seeds 20 and 21; predictions were made from seed 10
+    assert answer(atlas, "last", "letter").value.n == 2  # seeds 20 and 21; predictions were made from seed 10
 
 
 @pytest.mark.slow
@@ -228,6 +232,49 @@ def test_the_map_counts_seeds_of_items_that_learned():
     shares = share_of_conditions(cells)
     assert shares[always] == 1
     assert shares[rates] == pytest.approx(15 / 17)
+
+
+def test_a_claim_about_both_tasks_is_on_the_map_only_if_both_items_of_the_pair_learned():
+    items, _, verdicts, _ = atlas_rows()
+    unlearned = [
+        replace(item, learned=item.learned and (item.task, item.condition) != ("number", "heads 4")) for item in items
+    ]
+    of = {(cell.claim, cell.condition): cell for cell in claim_map(unlearned, verdicts, judged_claims())}
+    assert of["exclusion-principle", "base"].n == 3
+    assert ("exclusion-principle", "heads 4") not in of
+    letter_alone = next(claim.id for claim in judged_claims() if "letter" in claim.id)
+    assert of[letter_alone, "heads 4"].n == 3
+
+
+@pytest.mark.parametrize(("conditions", "counts"), [(("base", "decoy"), False), (("base", "decoy", "strict"), True)])
+def test_a_finding_counts_as_robust_or_seldom_from_three_conditions_on(conditions: tuple[str, ...], counts: bool):
+    items, outcomes, verdicts, _ = atlas_rows()
+    of = {item.item: item for item in items}
+    few = next(claim.id for claim in judged_claims() if claim.kind == "trained" and "letter" in claim.id)
+    some = [row for row in verdicts if row.claim != few or of[row.item].condition in conditions]
+    values = values_of(items, outcomes)
+    rows = {row.part: row for row in answers(Answered(items, values, some, [])) if row.question == "robust"}
+    assert (few in rows["most"].sentence) is counts
+
+
+def test_the_sentence_about_the_last_layer_counts_models():
+    items, outcomes, verdicts, _ = atlas_rows()
+    found = Answered(items, values_of(items, outcomes), verdicts, [])
+    (row,) = [row for row in answers(found) if (row.question, row.part) == ("last", "letter")]
+    deep = [item for item in items if item.task == "letter" and item.layers == 12]
+    assert f"last in {len(deep) * 2 // 3} of {len(deep)} models, and does not end pure in 0" in row.sentence
+
+
+def test_a_correlation_over_condition_means_stands_beside_that_of_each_seed():
+    first = {"base": (1.0, 4.0), "a": (2.0, 3.0), "b": (3.0, 2.0), "c": (7.0, 1.0)}
+    values: dict[tuple[str, str, str], dict[int, float]] = {
+        ("letter", name, "layers_per_hop"): dict(zip((20, 21), pair, strict=True)) for name, pair in first.items()
+    }
+    values |= {("letter", name, "accuracy_850"): {20: place, 21: place} for place, name in enumerate(first)}
+    items = [Item(name, "letter", 20, name, "paper", 5e-4, 2500, 0.1, 1, 12, 1e-4, True) for name in first]
+    whole, by_seed = Answered(items, values, [], []).correlation_of_means("letter", "layers_per_hop", "accuracy_850")
+    assert by_seed == [pytest.approx(1), pytest.approx(-1)]
+    assert whole == pytest.approx(pd.Series([2.5, 2.5, 2.5, 4.0]).corr(pd.Series(range(4)), method="spearman"))
 
 
 @pytest.mark.parametrize(

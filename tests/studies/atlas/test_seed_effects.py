@@ -3,7 +3,7 @@ import math
 import pytest
 from atlas_world import LEAK, atlas_rows
 
-from whatwhere.studies.atlas.seed_effects import effects, paired, values_of
+from whatwhere.studies.atlas.seed_effects import effects, paired, recipes, values_of
 from whatwhere.studies.atlas.tables import Item, Outcome
 
 
@@ -20,6 +20,18 @@ def test_differences_are_paired_by_seed_and_leave_out_seeds_that_lack_one():
     assert (effect.factor, effect.level, effect.at, effect.reference) == ("rate", "x2", "base", 0.2)
     assert (effect.difference.value, effect.difference.n) == (pytest.approx(0.5), 1)
     assert math.isnan(effect.difference.low)
+
+
+def test_the_preset_stands_beside_the_authors_recipe_for_each_task_and_data_that_both_have():
+    conditions = ("base", "recipe paper", "decoy", "decoy, recipe paper", "recipe other", "layers 4, recipe paper")
+    items = [row(f"{name}-{seed}", name, seed) for name in conditions for seed in (20, 21)]
+    outcomes = [
+        Outcome(item.item, "timing_gap", 1 + conditions.index(item.condition) + item.seed - 20) for item in items
+    ]
+    rows = recipes(values_of(items, [*outcomes, Outcome(items[0].item, "break_length", 1.0)]))
+    told = {one.condition: (one.short.value, one.paper.value, one.paper.n) for one in rows}
+    assert told == {"base": (1.5, 2.5, 2), "decoy": (3.5, 4.5, 2)}
+    assert {one.outcome for one in rows} == {"timing_gap"}
 
 
 def test_items_that_did_not_learn_count_for_learning_alone():

@@ -28,6 +28,7 @@ ATLAS = Study(
         "curves": ".tables:Point",
         "effects": ".tables:Effect",
         "map": ".tables:Cell",
+        "recipes": ".tables:RecipePair",
         "answers": ".tables:Answer",
     },
     figures=(

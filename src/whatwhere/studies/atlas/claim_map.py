@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from whatwhere.studies.atlas.tables import NUMBERED, OUTCOMES, Cell, Item, ItemV
 from whatwhere.studies.claim import Claim
 from whatwhere.studies.results import Results
 
+FEWEST_CONDITIONS = 3
+"""Under which a claim must have been judged before we say that it holds nearly always, or seldom."""
 HOLDS, FAILS, DEPENDS = "holds", "fails", "depends"
 
 
@@ -26,9 +29,12 @@ def judged_claims() -> list[Claim]:
 
 
 def claim_map(items: Sequence[Item], verdicts: Sequence[ItemVerdict], claims: Sequence[Claim]) -> list[Cell]:
-    """A row for each claim and condition on which it could be judged, of items that learned their task."""
+    """A row for each claim and condition on which it could be judged, of items that learned their task.
+
+    A claim about both tasks needs a pair of which both learned.
+    """
     of = {item.item: item for item in items}
-    tested = [row for row in verdicts if row.met is not None and of[row.item].learned]
+    tested = [row for row in verdicts if row.met is not None and all(of[name].learned for name in _about(row))]
     rows = []
     for claim in claims:
         mine = [row for row in tested if row.claim == claim.id]
@@ -41,6 +47,17 @@ def claim_map(items: Sequence[Item], verdicts: Sequence[ItemVerdict], claims: Se
                 about = "both" if pairs else of[mine[0].item].task
                 rows.append(Cell(claim.id, claim.kind, about, condition, verdict, share, len(held)))
     return rows
+
+
+def _about(row: ItemVerdict) -> list[str]:
+    """The item that a verdict is about, or the two of a pair."""
+    return [row.item] if row.partner is None else [row.item, row.partner]
+
+
+def widely_tested(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of claims that were judged under three conditions or more: fewer do not show what one depends on."""
+    count = Counter(cell.claim for cell in cells)
+    return [cell for cell in cells if count[cell.claim] >= FEWEST_CONDITIONS]
 
 
 def share_of_conditions(cells: Sequence[Cell]) -> dict[str, float]:

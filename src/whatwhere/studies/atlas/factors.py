@@ -12,6 +12,7 @@ from whatwhere.training.presets import preset
 
 BASE = "base"
 RECIPE = "short"
+AUTHORS = "paper"
 OTHER_RECIPE = "recipe"
 """The factor of runs by another recipe: they are on the map, and answer no question."""
 DATA = "data"

@@ -10,7 +10,7 @@ import numpy as np
 
 from whatwhere.heads.purity import GAMMAS, KINDS, Purity
 from whatwhere.studies.atlas.tables import Point
-from whatwhere.studies.dynamics.association import rank_correlation
+from whatwhere.studies.dynamics.association import purity_by_layer, rank_correlation
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.evidence import LEARNED
@@ -80,8 +80,7 @@ def _order_of_purity(purity: Purity) -> Numbers:
 
     A layer counts from the step at which the last of its pure heads stays pure, as in the claim about layer 11.
     """
-    since = np.fmin.reduce([purity.for_good(kind) for kind in KINDS])  # [layer, head]; NaN: does not end pure
-    layers = np.fmax.reduce(since, axis=1)
+    layers = purity_by_layer(purity)
     pure = np.flatnonzero(~np.isnan(layers))
     last = len(layers) - 1
     if not len(pure):

@@ -23,18 +23,20 @@ Studies = Mapping[str, Results]
 """The results of an item, by study."""
 LETTER, NUMBER = "letter", "number"
 _OTHER = {LETTER: NUMBER, NUMBER: LETTER}
+NO_PARTNER = "the item of the other task with the same seed and settings is not there."
+"""Why a claim about both tasks is not tested on an item that was read alone."""
 
 
 def judge_items(
     items: Sequence[Item], results: Mapping[str, Studies], claims: Sequence[Claim], progress: Progress = no_progress
 ) -> list[ItemVerdict]:
     """The verdicts of every item; claims that do not concern its task are left out."""
-    places = {(item.task, item.seed, item.condition): item for item in items}
+    partners = partners_of(items)
     judged: list[tuple[Item, Item | None, ItemVerdict]] = []
     about: dict[str, set[str]] = {claim.id: set() for claim in claims}
     for done, item in enumerate(items):
         progress(f"judging {item.item}", done, len(items))
-        partner = places.get((_OTHER[item.task], item.seed, without(item.condition, DATA)))
+        partner = partners.get(item.item)
         evidence = _evidence(item, partner, results)
         for claim in claims:
             evidence.asked.clear()
@@ -43,11 +45,19 @@ def judge_items(
     return [
         replace(verdict, partner=partner.item if partner and len(about[verdict.claim]) > 1 else None)
         for item, partner, verdict in judged
-        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or _tells_pairs(item))
+        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or tells_pairs(item))
     ]
 
 
-def _tells_pairs(item: Item) -> bool:
+def partners_of(items: Sequence[Item]) -> dict[str, Item]:
+    """By item, the item of the other task with the same seed and settings, with the usual data of that task."""
+    places = {(item.task, item.seed, item.condition): item for item in items}
+    found = {item.item: places.get((_OTHER[item.task], item.seed, without(item.condition, DATA))) for item in items}
+    return {name: partner for name, partner in found.items() if partner is not None}
+
+
+def tells_pairs(item: Item) -> bool:
+    """Whether claims about both tasks are told of it, and not of its partner."""
     return item.task == LETTER or DATA in changes_of(item.condition)
 
 
@@ -59,6 +69,8 @@ def _evidence(item: Item, partner: Item | None, results: Mapping[str, Studies]) 
 
     def find(study: str, model: str | None) -> Results:
         asked = own.get(model)
+        if asked is None and model == _OTHER[item.task]:
+            raise NotTested(NO_PARTNER, missing=True)
         if asked is None or study not in results[asked.item]:
             raise NotTested(f"there are no results of {study} on {model or 'the theory'}.", missing=True)
         return results[asked.item][study]

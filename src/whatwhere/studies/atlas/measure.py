@@ -11,7 +11,7 @@ from whatwhere.studies.atlas.claim_map import claim_map, judged_claims
 from whatwhere.studies.atlas.factors import OTHER_RECIPE, changes_of, item_of
 from whatwhere.studies.atlas.item_outcomes import Numbers, curve_of, outcomes_of
 from whatwhere.studies.atlas.item_verdicts import judge_items
-from whatwhere.studies.atlas.seed_effects import effects, values_of
+from whatwhere.studies.atlas.seed_effects import effects, recipes, values_of
 from whatwhere.studies.atlas.seven_questions import Answered, answers
 from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
 from whatwhere.studies.atlas.tables import AtlasSettings, Effect, Item, ItemVerdict, Outcome, Point
@@ -35,7 +35,9 @@ def measure(directory: Path, settings: AtlasSettings, results: Results, progress
         _take_shipped(directory, results)
     items, verdicts = results.rows("items", Item), results.rows("verdicts", ItemVerdict)
     outcomes = results.rows("outcomes", Outcome)
-    results.write("effects", effects(values_of(items, outcomes)))
+    values = values_of(items, outcomes)
+    results.write("effects", effects(values))
+    results.write("recipes", recipes(values))
     results.write("map", claim_map(items, verdicts, judged_claims()))
     anchors = {item.item for item in items if OTHER_RECIPE in changes_of(item.condition)}  # predictions came from these
     items = [item for item in items if item.item not in anchors]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from whatwhere.studies.atlas.factors import BASE, changes_of, condition_text, without
-from whatwhere.studies.atlas.tables import BEFORE_LEARNING, INTERACTIONS, Effect, Item, Outcome
+from whatwhere.studies.atlas.factors import AUTHORS, BASE, OTHER_RECIPE, changes_of, condition_text, without
+from whatwhere.studies.atlas.tables import BEFORE_LEARNING, BY_RECIPE, INTERACTIONS, Effect, Item, Outcome, RecipePair
 from whatwhere.studies.seed_means import over_seeds
 from whatwhere.studies.vocabularies.tables import SizedRun
 
@@ -46,6 +46,17 @@ def effects(values: Values, interactions: Sequence[tuple[str, str, str]] = INTER
                 differences = paired(values, task, outcome, condition, reference)
                 rows.append(_effect(values, (task, outcome, factor, level, reference), differences))
     return rows + [row for one in interactions for row in _interactions(values, *one)]
+
+
+def recipes(values: Values) -> list[RecipePair]:
+    """Outcomes by the preset beside those by the authors' recipe: does the preset order tasks and data as that does?"""
+    rows = []
+    for (task, condition, outcome), by_seed in values.items():
+        preset, authors = without(condition, OTHER_RECIPE), changes_of(condition).get(OTHER_RECIPE) == AUTHORS
+        if outcome in BY_RECIPE and authors and (task, preset, outcome) in values:
+            both = (over_seeds(one.values(), *BY_RECIPE[outcome]) for one in (values[task, preset, outcome], by_seed))
+            rows.append(RecipePair(task, preset, outcome, *both))
+    return sorted(rows, key=lambda row: list(BY_RECIPE).index(row.outcome))
 
 
 def _interactions(values: Values, first: str, second: str, outcome: str) -> list[Effect]:

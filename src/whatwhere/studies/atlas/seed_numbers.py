@@ -45,12 +45,24 @@ class Answered:
         An undefined outcome does not pass: a model that does not break has no length at which it does.
         """
         held: dict[int, list[float]] = {}
+        for seed, passes in self._tested(task, outcome, test, layers):
+            held.setdefault(seed, []).append(float(passes))
+        return over_seeds((mean(each) for each in held.values()), 0.0, 1.0)
+
+    def passing(self, task: str, outcome: str, test: Callable[[float], bool], layers: Sequence[int] = ()) -> list[bool]:
+        """The same, of each item."""
+        return [passes for _, passes in self._tested(task, outcome, test, layers)]
+
+    def _tested(
+        self, task: str, outcome: str, test: Callable[[float], bool], layers: Sequence[int]
+    ) -> list[tuple[int, bool]]:
+        found = []
         for item in self.items:
             by_seed = self.values.get((task, item.condition, outcome), {})
             chosen = item.task == task and item.learned and (not layers or item.layers in layers)
             if chosen and item.seed in by_seed:
-                held.setdefault(item.seed, []).append(float(test(by_seed[item.seed])))
-        return over_seeds((mean(each) for each in held.values()), 0.0, 1.0)
+                found.append((item.seed, test(by_seed[item.seed])))
+        return found
 
     def largest(self, task: str, outcome: str) -> str:
         """The effect that is largest in size, in words; it was chosen after the fact, and its interval says so."""
@@ -84,6 +96,20 @@ class Answered:
                 if len(known) >= FEWEST:
                     by_seed.setdefault(seed, []).append(rank_correlation(known[:, 0], known[:, 1]))
         return over_seeds((mean(each) for each in by_seed.values()), -1.0, 1.0)
+
+    def correlation_of_means(self, task: str, first: str, second: str) -> tuple[float, list[float]]:
+        """The rank correlation of two outcomes over the conditions of a task: of means over seeds, and of each seed."""
+        conditions = dict.fromkeys(item.condition for item in self.items if item.task == task)
+        pairs = [tuple(self.values.get((task, one, name), {}) for name in (first, second)) for one in conditions]
+        seeds = sorted({seed for pair in pairs for seed in pair[0]})
+
+        def over(chosen: Sequence[int]) -> float:
+            means = np.array([[mean(part[s] for s in chosen if s in part) for part in pair] for pair in pairs])
+            means = means.round(9)  # sums in another order must not break ties
+            known = means[~np.isnan(means).any(1)] if len(means) else means
+            return rank_correlation(known[:, 0], known[:, 1]) if len(known) >= FEWEST else math.nan
+
+        return over(seeds), [over([seed]) for seed in seeds]
 
 
 def mean(values: Iterable[float]) -> float:

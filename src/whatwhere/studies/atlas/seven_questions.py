@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.atlas.claim_map import claim_map, judged_claims, share_of_conditions
+from whatwhere.studies.atlas.claim_map import (
+    FEWEST_CONDITIONS,
+    claim_map,
+    judged_claims,
+    share_of_conditions,
+    widely_tested,
+)
 from whatwhere.studies.atlas.factors import BASE, DATA, changes_of, condition_text
 from whatwhere.studies.atlas.item_verdicts import LETTER, NUMBER
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, came_out, read_predictions
@@ -22,6 +28,7 @@ DECOY, NO_DROPOUT, TWICE, LONGER = "decoy", "attention dropout 0", "rate x2", "s
 MOST, HALF = 0.9, 0.5
 FIGURE_ENDS = 100
 """Tokens at which Figure 5A ends."""
+_NEEDS_MORE = f"needs items of {FEWEST_CONDITIONS} conditions"
 LATER_TAU = "pure_share_tau0.1"
 Part = tuple[Estimate, str]
 """A number, and what the data say; of a number that is not there, what is needed."""
@@ -74,7 +81,9 @@ def _length(a: Answered) -> dict[str, Part]:
 
 
 def _last(a: Answered) -> dict[str, Part]:
-    deep, never = (a.share(LETTER, f"last_layer_{name}", _yes, (12,)) for name in ("is_last", "never_pure"))
+    deep = a.share(LETTER, "last_layer_is_last", _yes, (12,))
+    last, never = (a.passing(LETTER, f"last_layer_{name}", _yes, (12,)) for name in ("is_last", "never_pure"))
+    models = f"it is last in {sum(last)} of {len(last)} models, and does not end pure in {sum(never)}"
     shallow = a.share(LETTER, "last_layer_is_last", _yes, (4, 6))
     orders = [seeds for (task, _, name), seeds in a.values.items() if (task, name) == (LETTER, "purity_order")]
     seeds = sorted({seed for by_seed in orders for seed in by_seed})
@@ -82,10 +91,10 @@ def _last(a: Answered) -> dict[str, Part]:
     forward = sum(mean(by_seed.values()) > 0 for by_seed in orders)
     told = (
         f"above 0, from the first layers to the last, in {forward} of {len(orders)} conditions; below 0 would be from "
-        "the end backwards; gradients were not measured"
+        "the end backwards. Gradients: whatwhere dynamics RUN --gradients"
     )
     return {
-        "letter": (deep, f"in {never.value:.2f} it does not end pure at all" if deep.n else "needs letter items"),
+        "letter": (deep, models if deep.n else "needs letter items"),
         "order": (order, told if order.n else "needs letter items"),
         "shallow": (shallow, "of those that learn" if shallow.n else "needs letter items of 4 or 6 layers"),
     }
@@ -94,10 +103,19 @@ def _last(a: Answered) -> dict[str, Part]:
 def _shortcuts(a: Answered) -> dict[str, Part]:
     needs = f"needs {FEWEST} conditions of a task that learned"
     hops, length = (a.correlation("layers_per_hop", other) for other in ("chain_accuracy", "accuracy_145"))
+    after = "; ".join(_afterwards(a, tokens) for tokens in (325, 850)) if length.n else ""
+    carry = f"above 0 means that models with shortcuts carry less far. Chosen afterwards, for letters: {after}"
     return {
         "hops": (hops, "below 0 means that models with shortcuts do better on longer chains" if hops.n else needs),
-        "length": (length, "above 0 means that models with shortcuts carry less far" if length.n else needs),
+        "length": (length, carry if length.n else needs),
     }
+
+
+def _afterwards(a: Answered, tokens: int) -> str:
+    """The same for letters at a length at which they begin to fail, of means over seeds, and of each seed."""
+    whole, by_seed = a.correlation_of_means(LETTER, "layers_per_hop", f"accuracy_{tokens}")
+    each = " ".join(f"{value:.2f}" for value in by_seed)
+    return f"at {tokens} tokens {whole:.2f} over condition means (by seed {each})"
 
 
 def _heads(a: Answered) -> dict[str, Part]:
@@ -111,17 +129,18 @@ def _heads(a: Answered) -> dict[str, Part]:
 
 def _robust(a: Answered) -> dict[str, Part]:
     claims = [claim for claim in judged_claims() if claim.kind == "trained"]
-    whole = share_of_conditions(claim_map(a.items, a.verdicts, claims))
+    whole = share_of_conditions(widely_tested(claim_map(a.items, a.verdicts, claims)))
     by_seed = []
     for seed in sorted({item.seed for item in a.items}):
         names = {item.item for item in a.items if item.seed == seed}
-        by_seed.append(share_of_conditions(claim_map(a.items, [r for r in a.verdicts if r.item in names], claims)))
+        cells = claim_map(a.items, [row for row in a.verdicts if row.item in names], claims)
+        by_seed.append(share_of_conditions(widely_tested(cells)))
     tests: dict[str, Callable[[float], bool]] = {"most": lambda share: share >= MOST, "few": lambda share: share < HALF}
     found: dict[str, Part] = {}
     for name, test in tests.items():
         shares = over_seeds((mean([float(test(x)) for x in one.values()]) for one in by_seed if one), 0.0, 1.0)
         those = [claim for claim, share in whole.items() if test(share)]
-        found[name] = shares, f"{len(those)} of {len(whole)}: {listed(those)}" if whole else "needs items"
+        found[name] = shares, f"{len(those)} of {len(whole)}: {listed(those)}" if whole else _NEEDS_MORE
     return found
 
 

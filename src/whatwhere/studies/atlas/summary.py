@@ -11,10 +11,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from whatwhere.studies.atlas.claim_map import DEPENDS, FAILS, HOLDS, share_of_conditions
+from whatwhere.studies.atlas.claim_map import (
+    DEPENDS,
+    FAILS,
+    FEWEST_CONDITIONS,
+    HOLDS,
+    share_of_conditions,
+    widely_tested,
+)
 from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
 from whatwhere.studies.atlas.seven_questions import HALF, MOST
-from whatwhere.studies.atlas.tables import Answer, Cell, Item, Missing
+from whatwhere.studies.atlas.tables import OUTCOMES, Answer, Cell, Item, Missing, RecipePair
 from whatwhere.studies.results import Results
 from whatwhere.studies.seed_means import FEWEST_SEEDS
 from whatwhere.studies.terminal import remark, table
@@ -27,7 +34,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
     items, cells = results.rows("items", Item), results.rows("map", Cell)
     blocks: list[RenderableType] = [f"The atlas {escape(results.name)}: {_run(items)}", _learned(items)]
     blocks += missing_note(results.rows("missing", Missing))
-    return [*blocks, *_answers(results.rows("answers", Answer)), *_map(cells)]
+    pairs = results.rows("recipes", RecipePair)
+    return [*blocks, *_answers(results.rows("answers", Answer)), *_recipes(pairs), *_map(cells)]
 
 
 def missing_note(missing: Sequence[Missing], what: str = "items") -> list[RenderableType]:
@@ -83,6 +91,18 @@ def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
     return [*blocks, remark(told)]
 
 
+def _recipes(pairs: Sequence[RecipePair]) -> list[RenderableType]:
+    """The preset beside the authors' recipe; nothing without runs by that."""
+    if not pairs:
+        return []
+    title = "\nThe preset short beside the authors' recipe: means over seeds"
+    made = table("outcome", "task", "condition", "short", "paper", left=("outcome", "task", "condition"), title=title)
+    for row in pairs:
+        numbers = (f" {one.value:.2f} ({one.n})" for one in (row.short, row.paper))
+        made.add_row(OUTCOMES[row.outcome], f" {row.task}", f" {escape(row.condition)}", *numbers)
+    return [made, remark("In brackets: seeds.")]
+
+
 def _map(cells: Sequence[Cell]) -> list[RenderableType]:
     """One line for each claim that does not hold nearly everywhere: where it holds, fails and depends on the seed."""
     title = f"\nThe map: claims with a share below {MOST}"
@@ -93,11 +113,12 @@ def _map(cells: Sequence[Cell]) -> list[RenderableType]:
         count = Counter(cell.verdict for cell in mine)
         numbers = (str(count[verdict]) for verdict in SIGNS)
         made.add_row(escape(claim), f" {mine[0].about}", *(f" {n}" for n in numbers), f" {shares[claim]:.2f}")
-    held, failed = sum(s >= MOST for s in shares.values()), sum(s < HALF for s in shares.values())
+    wide = share_of_conditions(widely_tested(cells)).values()
+    held, failed = sum(share >= MOST for share in wide), sum(share < HALF for share in wide)
     told = (
         f"Conditions in which a claim holds with every seed, fails with every seed, or depends on the seed; share: of "
-        f"seeds, mean over conditions. {held} of {len(shares)} claims reach {MOST}, {failed} stay below {HALF}. "
-        "The table map has all."
+        f"seeds, mean over conditions. Of {len(wide)} claims tested under {FEWEST_CONDITIONS} or more, {held} "
+        f"reach {MOST} and {failed} stay below {HALF}. The table map has all."
     )
     return [made, remark(told)]
 

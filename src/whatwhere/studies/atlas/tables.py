@@ -6,6 +6,7 @@ other tables follow from them: seeds are their unit, and items that did not lear
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -47,6 +48,8 @@ NUMBERED = {
     "layers_hop": "layers until an answer can be read",
     "frequency_layer": "frequency ID of a layer",
 }
+BY_RECIPE = {"timing_gap": (1.0, math.inf), "pure_share": (0.0, 1.0)}
+"""Outcomes that are compared between the preset and the authors' recipe, with their range."""
 BEFORE_LEARNING = ("learned", "test_accuracy", "worst_accuracy")
 """Outcomes that are defined for items that did not learn."""
 INTERACTIONS = (("data", "rate", "timing_gap"), ("data", "attention dropout", "pure_share"))
@@ -167,6 +170,19 @@ class Cell:
     """Of the seeds with which it holds."""
     n: int
     """Seeds on which it could be judged, of items that learned their task."""
+
+
+@dataclass(frozen=True)
+class RecipePair:
+    """One outcome by the preset ``short`` and by the authors' recipe, on the same task and data."""
+
+    task: str
+    condition: str
+    """What is changed besides the recipe: ``base``, ``decoy``."""
+    outcome: str
+    short: Estimate
+    """The mean over seeds, with a t interval."""
+    paper: Estimate
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ DYNAMICS = Study(
         "readings": ".tables:Score",
         "purity": ".tables:PureHead",
         "lags": ".tables:Lag",
+        "gradients": ".tables:Gradient",
     },
+    on_request={"gradients": "gradients"},
     figures=(
         Figure("figure-2-dynamics", ".figures:draw_figure_2", ("accuracy", "scores", "purity"), shows="models"),
         Figure("all-layers", ".figures:draw_all_layers", ("accuracy", "scores"), shows="models"),

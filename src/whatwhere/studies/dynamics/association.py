@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.stats import spearmanr
 
-from whatwhere.heads.purity import KINDS, Kind
+from whatwhere.heads.purity import KINDS, Kind, Purity
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import Lag
@@ -20,6 +20,12 @@ def rank_correlation(a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return math.nan
     return float(spearmanr(a, b)[0])  # pyright: ignore[reportArgumentType]
+
+
+def purity_by_layer(purity: Purity) -> Float[np.ndarray, "layer"]:
+    """The step from which the last pure head of each layer stays pure; NaN for a layer without one."""
+    since = np.fmin.reduce([purity.for_good(kind) for kind in KINDS])  # [layer, head]; NaN: does not end pure
+    return np.fmax.reduce(since, axis=1)
 
 
 def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.ndarray, "step hop"]]:

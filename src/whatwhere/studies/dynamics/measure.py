@@ -27,6 +27,7 @@ from whatwhere.machine.threads import parallel_map
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import shares_by_hop
 from whatwhere.studies.dynamics.association import lags
+from whatwhere.studies.dynamics.gradients import measure_gradients
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, PureHead, Score
 from whatwhere.studies.results import Results
@@ -82,7 +83,10 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
         tables.save()
     results.write("accuracy", [*tables.rows["accuracy"], *_validation(run), *_test(run)])
     results.write("purity", purity_rows(results["readings"]))
-    results.write("lags", lags(Training(results)))
+    training = Training(results)
+    results.write("lags", lags(training))
+    if settings.gradients:
+        results.write("gradients", measure_gradients(run, training.scores.purity()))
     return ended
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.dynamics.association import purity_with_accuracy
+from whatwhere.studies.dynamics.gradients import gradient_order
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import PureHead
@@ -34,7 +35,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         + "\nRank correlation of pure heads with accuracy, over checkpoints: "
         + (f"{follows:.2f}." if follows == follows else "undefined (one never changes).")
     )
-    return [text, _heads_table(run), _readings_table(run)]
+    more = [_gradients_table(run)] if results.has("gradients") else []
+    return [text, _heads_table(run), _readings_table(run), *more]
 
 
 def _heads_table(run: Training) -> Table:
@@ -57,6 +59,17 @@ def _readings_table(run: Training) -> Table:
     for reading in dict.fromkeys(row.reading for row in rows):
         pure = Counter((row.tau, row.kind) for row in rows if row.reading == reading and row.for_good is not None)
         table.add_row(f"queries: {reading}", *(" + ".join(str(pure[tau, kind]) for kind in KINDS) for tau in taus))
+    return table
+
+
+def _gradients_table(run: Training) -> Table:
+    """Whether gradients grow or fall with the layer, up to the first pure head."""
+    table = Table(
+        "gradient of queries and keys", "with the layer", "the same at the last checkpoint", "with the step of purity",
+        box=None, caption="rank correlations over layers, mean over checkpoints", caption_justify="left",
+    )  # fmt: skip
+    for column, found in gradient_order(run).items():
+        table.add_row(column, *(f"{found[name]:.2f}" for name in ("layer", "last", "purity")))
     return table
 
 

@@ -25,6 +25,7 @@ class DynamicsSettings:
     checkpoints: Annotated[
         int | None, "About how many checkpoints to score, denser early in the run; all if not given."
     ] = None
+    gradients: Annotated[bool, "Also measure the gradient of each layer up to the first pure head."] = False
 
     def __post_init__(self) -> None:
         for name in ("inputs", "readings", "checkpoints"):
@@ -36,8 +37,8 @@ class DynamicsSettings:
             )
 
     def decisive(self) -> dict[str, Any]:
-        """What a manifest keeps: results of all checkpoints do not depend on an option that was not given."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """What a manifest keeps: results do not depend on an option that was not given."""
+        return {name: value for name, value in asdict(self).items() if value is not None and value is not False}
 
     @property
     def taus(self) -> tuple[float, ...]:
@@ -112,3 +113,15 @@ class Lag:
     """The step at which the hop class reached 0.9."""
     lag: int
     """The first less the second: negative where the head came first."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient of the queries and keys of one layer at one checkpoint, on validation inputs, without dropout."""
+
+    step: int
+    layer: int
+    size: float
+    """Its norm over that of the weights."""
+    agreement: float
+    """The cosine between the gradients of two disjoint halves of the inputs: near 0 it is noise."""
