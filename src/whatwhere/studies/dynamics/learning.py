@@ -7,6 +7,7 @@ far as it must, so it needs no window and no smoothing parameter.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -45,17 +46,28 @@ def crossings(run: Training, accuracy: Float[np.ndarray, "step hop"] | None = No
 
 
 def spread(run: Training, seed: int = 0) -> Estimate:
-    """The step at which the last hop class is learned, over that of the first; NaN if one never is.
-
-    The interval draws each accuracy anew from its number of inputs and fits again.
-    """
-    rng = np.random.default_rng(seed)
-    counts = run.counts.astype(np.int64)  # [step, hop]
-    drawn = [_ratio(run, rng.binomial(counts, run.accuracy) / counts) for _ in range(_RESAMPLES)]
-    low, high = percentiles(np.array(drawn)[:, None])
-    return Estimate(_ratio(run, run.accuracy), float(low[0]), float(high[0]), int(np.median(counts.sum(1))))
+    """The step at which the last hop class is learned, over that of the first; NaN if one never is."""
+    ratios = np.array([_ratio(steps) for steps in _drawn(run, seed)])
+    low, high = percentiles(ratios[:, None])
+    inputs = int(np.median(run.counts.sum(1)))
+    return Estimate(_ratio(list(crossings(run).values())), float(low[0]), float(high[0]), inputs)
 
 
-def _ratio(run: Training, accuracy: Float[np.ndarray, "step hop"]) -> float:
-    found = crossings(run, accuracy).values()
+def learned_steps(run: Training, seed: int = 0) -> dict[int, Estimate]:
+    """The step at which each hop class is learned, with an interval over inputs."""
+    low, high = percentiles(_drawn(run, seed))
+    inputs = np.median(run.counts, 0).astype(int).tolist()
+    found = zip(crossings(run).items(), low.tolist(), high.tolist(), inputs, strict=True)
+    return {hop: Estimate(step, at_least, at_most, n) for (hop, step), at_least, at_most, n in found}
+
+
+def _drawn(run: Training, seed: int) -> Float[np.ndarray, "resample hop"]:
+    """Crossings where each accuracy is drawn anew from its number of inputs, and fitted again."""
+    rng, counts = np.random.default_rng(seed), run.counts.astype(np.int64)  # [step, hop]
+    drawn = (rng.binomial(counts, run.accuracy) / counts for _ in range(_RESAMPLES))
+    return np.array([[*crossings(run, accuracy).values()] for accuracy in drawn])
+
+
+def _ratio(steps: Iterable[float]) -> float:
+    found = list(steps)
     return max(found) / max(min(found), 1.0) if not any(map(math.isnan, found)) else math.nan
