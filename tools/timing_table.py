@@ -28,8 +28,8 @@ Preset `paper`, seeds 10, 11 and 12. This page is generated: `python tools/timin
 ## Hop classes
 
 The step at which the isotonic fit of a hop class's accuracy reaches 0.9 (95 %, over inputs). In brackets the *rate
-time* at this step: the sum of all learning rates so far, in steps at the peak rate. Early steps are small, and rate time
-counts them as such, so its ratio tells an order of learning from one of the schedule.
+time* at this step: the sum of all learning rates so far, in steps at the peak rate. Early steps are small, and rate
+time counts them as such, so its ratio tells an order of learning from one of the schedule.
 """
 LAGS = """
 In rate time hop classes of the number task and of the control lie farther apart than in steps, and those of the letter
@@ -45,9 +45,10 @@ listed.
 |---|---|---|---|---|"""
 END = """
 - **Number**: one hop is learned before any positional head is pure, by 900 steps in the mean. So one hop does not
-  require pure positional heads. Around the time of four hops layers 1 and 2 become pure; their intervals reach across 0.
-- **Letter**: layers 1 to 3 are pure before any hop class is learned, layers 7 to 9 and 11 after all of them, in the order
-  of the layers. So these late heads need not be pure for the task to be learned.
+  require pure positional heads. Around the time of four hops layers 1 and 2 become pure; their intervals reach across
+  0.
+- **Letter**: layers 1 to 3 are pure before any hop class is learned, layers 7 to 9 and 11 after all of them, in the
+  order of the layers. So these late heads need not be pure for the task to be learned.
 - **Control**: layers 0 and 1 come first, and each later layer after the one before it."""
 
 
