@@ -121,7 +121,7 @@ def _verdicts(item: Item) -> list[ItemVerdict]:
         ItemVerdict(item.item, None, about[2], 0.1, "rate x2" not in item.condition, ""),
         ItemVerdict(item.item, None, about[3], float("nan"), None, "it could not be asked"),
     ]
-    return [*rows, ItemVerdict(item.item, partner, "exclusion-principle", 1.0, True, "")][
+    return [*rows, ItemVerdict(item.item, partner, "scores-start-high", 1.0, True, "")][
         : 5 if item.task == "letter" else 4
     ]
 

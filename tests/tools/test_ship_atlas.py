@@ -53,7 +53,7 @@ def test_an_atlas_grows_over_machines_and_replaces_items_of_the_same_name(
     assert ww.study("atlas")["items"]["seed"].tolist() == [20, 21, 22]
 
 
-BOTH = "exclusion-principle"
+BOTH = "scores-start-high"
 
 
 def sweep_of(directory: Path, names: dict[str, list[float]]) -> Path:

@@ -143,7 +143,7 @@ def test_claims_are_judged_on_an_item_or_on_a_pair_of_the_same_seed_and_settings
     assert (number.item, "letter-hops-together") not in of
     assert of[decoy.item, "control-hops-in-order"].met is True
     assert of[letter.item, "control-hops-in-order"].met is None
-    both = "exclusion-principle"
+    both = "scores-start-high"
     assert of[letter.item, both].partner == of[decoy.item, both].partner == number.item
     assert of[any_integers.item, both].partner == letter.item
     assert (number.item, both) not in of  # the pair was told with the letter item

@@ -81,7 +81,7 @@ def test_a_sweep_becomes_items_outcomes_verdicts_and_answers(sweep: Path):
     cells = {(cell.claim, cell.condition): cell for cell in atlas.rows("map", Cell)}
     assert cells["letter-hops-together", "base"].verdict == "holds"
     assert cells["letter-hops-together", "decoy"].verdict == "fails"
-    assert cells["exclusion-principle", "decoy"].about == "both"
+    assert cells["scores-start-high", "decoy"].about == "both"
     claims = dict(zip(atlas.claims["id"], atlas.claims["verdict"], strict=True))
     assert claims["atlas-letter-gap-is-the-leak"] == "not tested"
     assert "a verdict needs 3 seeds" in atlas.claims.set_index("id").loc["atlas-letter-gap-is-the-leak", "why"]
@@ -240,8 +240,8 @@ def test_a_claim_about_both_tasks_is_on_the_map_only_if_both_items_of_the_pair_l
         replace(item, learned=item.learned and (item.task, item.condition) != ("number", "heads 4")) for item in items
     ]
     of = {(cell.claim, cell.condition): cell for cell in claim_map(unlearned, verdicts, judged_claims())}
-    assert of["exclusion-principle", "base"].n == 3
-    assert ("exclusion-principle", "heads 4") not in of
+    assert of["scores-start-high", "base"].n == 3
+    assert ("scores-start-high", "heads 4") not in of
     letter_alone = next(claim.id for claim in judged_claims() if "letter" in claim.id)
     assert of[letter_alone, "heads 4"].n == 3
 

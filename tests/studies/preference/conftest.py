@@ -28,12 +28,12 @@ from whatwhere.training.run import Run
 LENGTHS = (17, 145, 850)
 
 
-def around(value: float, n: int = 100) -> Estimate:
-    return Estimate(value, max(0.0, value - 0.02), min(1.0, value + 0.02), n)
+def fill(results: Results, symbolic: float, accuracy: Mapping[int, float], half: float = 0.02) -> Results:
+    """Writes all tables: each hop class has the share of the mean; ``half`` is half of each interval."""
 
+    def around(value: float) -> Estimate:
+        return Estimate(value, max(0.0, value - half), min(1.0, value + half), 100)
 
-def fill(results: Results, symbolic: float, accuracy: Mapping[int, float]) -> Results:
-    """Writes all tables: each hop class has the share of the mean."""
     hops = (1, 2, None)
     results.write("accuracy", [Accuracy(n, hop, around(accuracy[n])) for n in LENGTHS for hop in hops])
     shares = {SYMBOLIC: symbolic, POSITIONAL: (1 - symbolic) / 2, OTHER: (1 - symbolic) / 2}
@@ -83,7 +83,7 @@ def sweep(tmp_path: Path) -> Sweep:
                 results = Results(PREFERENCE, PreferenceSettings(), arm, place / "preference")
                 assert results.manifest
                 results.manifest.begin("preference", PreferenceSettings(), {})
-                fill(results, share + 0.01 * (seed - 3), accuracy)
+                fill(results, share + 0.01 * (seed - 3), accuracy, half=0.004)
                 results.manifest.finish(1.0)
         return tmp_path
 
