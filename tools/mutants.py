@@ -41,7 +41,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "tasks/letter.py": ("tests/tasks/test_task.py", "tests/tasks/test_generators.py"),
     "tasks/number.py": ("tests/tasks/test_task.py", "tests/tasks/test_number.py"),
     "store/mirror.py": ("tests/store/test_addresses.py",),
-    "theory/oracle.py": ("tests/theory/test_index_head.py", "tests/theory/test_retrieval_head.py"),
+    "theory/oracle.py": ("tests/theory/test_construction.py", "tests/theory/test_index_head.py"),
     "theory/check.py": ("tests/theory/test_feasibility.py",),
     "theory/directions.py": ("tests/theory/test_construction.py", "tests/theory/test_retrieval_head.py"),
     "theory/printed.py": ("tests/theory/test_errata.py",),

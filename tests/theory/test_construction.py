@@ -52,7 +52,7 @@ def test_the_logits_of_the_trace_are_the_cosines_of_the_proof():
 
 def test_the_trace_holds_the_last_query_unless_asked_and_counts_negative_positions_from_the_end():
     last = INDEX.trace(NUMBER_TOKENS).layers[0]
-    assert last.query_positions.tolist() == [16]
+    assert (last.layer, last.query_positions.tolist()) == (0, [16])
     chosen = INDEX.trace(NUMBER_TOKENS, layers=[0], queries=[3, -1]).layers[0]
     assert chosen.query_positions.tolist() == [3, 16]
     torch.testing.assert_close(chosen.attention()[:, :, 1], last.attention()[:, :, 0])

@@ -7,6 +7,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.functions import retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 from whatwhere.theory.discrepancy import (
+    _rival_logits,
     gaps,
     index_discrepancy,
     index_largest,
@@ -322,3 +323,13 @@ def test_the_bound_of_the_largest_retrieval_discrepancy_is_reached_without_rotat
     assert retrieval_largest(n, 0.0) == pytest.approx(2.0, abs=1e-12)  # cos 0 against the opposite point, -1
     assert retrieval_largest_bound(n, 0.0) == pytest.approx(2.0, abs=1e-12)
     assert retrieval_largest_bound(n, 0.0115) == pytest.approx(1.99993388, abs=1e-8)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.0027, 0.05, 1.0])
+@pytest.mark.parametrize("letters", [3, 8, 52])
+def test_the_letter_nearest_to_a_direction_is_the_extreme_one_of_all_rivals(letters: int, theta: float):
+    n = 25
+    away = np.arange(n - 1, -1, -1)[:, None] * theta
+    logits = np.cos(np.arange(1, letters) * math.tau / letters + away)  # [n, rival]
+    np.testing.assert_allclose(_rival_logits(n, theta, letters, toward=0), logits.max(1), atol=1e-12)
+    np.testing.assert_allclose(_rival_logits(n, theta, letters, toward=math.pi), logits.min(1), atol=1e-12)

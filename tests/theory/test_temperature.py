@@ -112,6 +112,13 @@ def test_without_rotation_the_lemma_s_estimate_is_exact():
         assert retrieval_minimum_beta(n, 0.0) == pytest.approx(retrieval_sufficient_beta(n, 0.0), rel=1e-9)
 
 
+def test_more_integers_than_there_are_distances_change_nothing():
+    for n in (3, 5, 17):
+        assert index_minimum_beta(n, 0.1, integers=60) == index_minimum_beta(n, 0.1)
+        assert index_minimum_beta(n, 0.1, integers=n - 1) == index_minimum_beta(n, 0.1)
+        assert index_minimum_beta(n, 0.1, integers=1) <= index_minimum_beta(n, 0.1)
+
+
 def test_two_tokens_need_no_temperature_at_all():
     assert index_minimum_beta(2, 1.0) == 0
     assert retrieval_minimum_beta(2, 0.0027) == 0
