@@ -19,6 +19,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_bytes, write_bytes
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.studies.atlas import ATLAS, SHIPPED_AT
+from whatwhere.studies.atlas.claim_map import judged_claims
 from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, partners_of, tells_pairs
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict
@@ -56,7 +57,10 @@ def ship_atlas(directory: Path, destination: Path) -> dict[str, int]:
         for name in SHIPPED
     }
     changed = [name for name in new if not _of(known["outcomes"], name).equals(_of(fresh["outcomes"], name))]
-    merged["verdicts"] = mark_pairs(merged["verdicts"], from_frame(Item, merged["items"]), changed, new)
+    asked = merged["verdicts"]["claim"].isin([claim.id for claim in judged_claims()])  # others were asked once
+    merged["verdicts"] = mark_pairs(
+        merged["verdicts"].loc[asked].reset_index(drop=True), from_frame(Item, merged["items"]), changed, new
+    )
     contents = {name: write_csv(frame) for name, frame in merged.items()}
     size = sum(map(len, contents.values()))
     if size > MOST_BYTES:

@@ -35,9 +35,9 @@ def documents(draw: st.DrawFn, whole: Any) -> Any:
         if change == "drop":
             del within[key]
         elif change == "add" and isinstance(within, dict):
-            within[draw(st.text(max_size=4))] = draw(values)
+            within[draw(st.text(max_size=4))] = copy.deepcopy(draw(values))  # a later change must not reach hypothesis
         else:
-            within[key] = draw(values)
+            within[key] = copy.deepcopy(draw(values))
     return made
 
 

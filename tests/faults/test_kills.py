@@ -75,7 +75,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
             assert ended.code == -9, ended.err
             kills += 1
             if kills >= KILLS[work]:
-                ended = zygote.run(words_for(work, directory))
+                ended = zygote.run(words_for(work, directory), figures=LONG)
                 assert ended.code == 0, ended.err
                 break
         assert contents(directory) == expected

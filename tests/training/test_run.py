@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import socket
@@ -147,8 +148,10 @@ def test_files_of_another_run_or_step_are_not_taken_for_ones_own(two_runs: tuple
     assert len(problems) == 1 and state in problems[0] and "is that of another run or step" in problems[0]
     states[-1].write_bytes(states[0].read_bytes())
     assert "is that of another run or step" in run.latest_state()[1][0]
-    save_tensors(states[-1], {"a": np.zeros(1)})
-    assert "lacks its description" in run.latest_state()[1][0]
+    listed = json.dumps({"step": 24, "run": run.owner, "counters": [["seconds", 1]]})
+    for notes in ({}, {"state": listed}):
+        save_tensors(states[-1], {"a": np.zeros(1)}, notes)
+        assert "lacks its description" in run.latest_state()[1][0]
     run.checkpoint_path(24).write_bytes(other.checkpoint_path(24).read_bytes())
     with pytest.raises(
         WhatwhereError, match=r"holds the model of another run than it should .* Put the right file back"

@@ -277,7 +277,7 @@ class Run:
         arrays, notes = load_tensors(path, "the state of the run")
         try:
             about = json.loads(notes["state"])
-            state = State(int(about["step"]), arrays, dict(about["counters"]))
+            state = State(int(about["step"]), arrays, {**about["counters"]})  # a list of pairs is no description
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise WhatwhereError(f"the state of the run at {path} lacks its description.") from error
         if about.get("run") != self.owner or path.stem != f"step-{state.step:08d}":
