@@ -15,8 +15,8 @@ from whatwhere.studies.judging import escaped
 
 HEAD = """# The verdicts
 
-Every claim about trained models: by the authors' recipe (preset `paper`), by the same recipe with a letter model on
-leak-free data, and by the short recipe (preset `short`). In brackets the value with each seed.
+Every claim that these reproductions can judge: by the authors' recipe (preset `paper`), by the same recipe with a
+letter model on leak-free data, and by the short recipe (preset `short`). In brackets the value with each seed.
 [The claims](claims.md) have the words, the measures and the thresholds; [the results](results.md) tell what they mean.
 
 This page is generated: `python tools/verdict_table.py PAPER SHORT > docs/verdicts.md`.
@@ -28,24 +28,31 @@ Row = dict[str, str]
 
 def verdict_table(paper: Path, short: Path) -> str:
     """The page, from two reproductions."""
-    by_paper, by_short = _trained(paper), _trained(short)
-    page = f"{HEAD}\n{_counted('paper', by_paper)}\n{_counted('short', by_short)}\n\n"
-    page += "| claim | asked for | `paper` | on leak-free data | `short` |\n|---|---|---|---|---|\n"
-    for claim, row in by_paper.items():
-        control = f"{row['control']} ({_values(row['control_seeds'])})" if row["control"] else ""
-        cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
-        page += f"| {' | '.join(cells)} |\n"
+    by_paper, by_short = _rows(paper), _rows(short)
+    page = HEAD
+    for kind, title in KINDS.items():
+        rows = {name: row for name, row in by_paper.items() if row["kind"] == kind}
+        asked = {name: row for name, row in rows.items() if kind == "trained" or row["verdict"] != "not tested"}
+        if not asked:
+            continue
+        page += f"\n## {title}\n\n{_counted('paper', rows)}\n"
+        page += _counted("short", {name: by_short[name] for name in rows}) + "\n\n"
+        page += "| claim | asked for | `paper` | on leak-free data | `short` |\n|---|---|---|---|---|\n"
+        for claim, row in asked.items():
+            control = f"{row['control']} ({_values(row['control_seeds'])})" if row["control"] else ""
+            cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
+            page += f"| {' | '.join(cells)} |\n"
     return page
 
 
-def _trained(directory: Path) -> dict[str, Row]:
+def _rows(directory: Path) -> dict[str, Row]:
     with (directory / "claims.csv").open(newline="") as lines:
-        return {row["id"]: row for row in csv.DictReader(lines) if row["kind"] == "trained"}
+        return {row["id"]: row for row in csv.DictReader(lines)}
 
 
 def _counted(preset: str, rows: dict[str, Row]) -> str:
     counts = Counter(row["verdict"] for row in rows.values()).most_common()
-    return f"- {KINDS['trained']}, preset `{preset}`: {', '.join(f'{count} {verdict}' for verdict, count in counts)}."
+    return f"- Preset `{preset}`: {', '.join(f'{count} {verdict}' for verdict, count in counts)}."
 
 
 def _found(row: Row) -> str:

@@ -19,5 +19,8 @@ def test_the_table_has_both_recipes_and_the_control(tmp_path: Path):
         write_claims(tmp_path / name, [one, Judged(theorem, "holds", "", 1.0)])
     page = verdict_table(tmp_path / "paper", tmp_path / "short")
     line = "| Hops\\_together | at most 1.25 | depends on data (1.04, 1.06) | fails (1.52, 1.6) | not tested |"
-    assert page.splitlines()[-1] == line and "A theorem" not in page
-    assert "preset `paper`: 1 depends." in page and "preset `short`: 1 not tested." in page
+    assert page.splitlines()[-1] == line
+    assert "Preset `paper`: 1 depends." in page and "Preset `short`: 1 not tested." in page
+    theorems, _, trained = page.partition("## Trained models")
+    assert "| A theorem | at most 1.25 | holds |  | holds |" in theorems and "A theorem" not in trained
+    assert "Chat models" not in page.split("## ", 1)[1]

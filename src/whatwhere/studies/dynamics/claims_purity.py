@@ -21,7 +21,16 @@ from whatwhere.studies.claim import Finding, listed
 from whatwhere.studies.dynamics import learned_runs
 from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
-from whatwhere.studies.dynamics.learned_runs import Heads, Kinds, Which, chosen_heads, final_kinds, learned, over_band
+from whatwhere.studies.dynamics.learned_runs import (
+    Heads,
+    Kinds,
+    Which,
+    at_the_end,
+    chosen_heads,
+    final_kinds,
+    learned,
+    over_band,
+)
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -63,8 +72,9 @@ def pure_at_maximum(evidence: Evidence, model: str, which: Which) -> Finding:
 def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
     run, heads = chosen_heads(evidence, model, which)
-    kinds = final_kinds(run, heads)
-    return _finding(run, _present(kinds), f"Of {_OF[which]}, {_told(kinds)} by the end of training.")
+    kinds = final_kinds(run.scores, heads)
+    others = at_the_end(run, lambda history: _present(final_kinds(history, heads)))
+    return _finding(run, _present(kinds), f"Of {_OF[which]}, {_told(kinds)} by the end of training.", elsewhere=others)
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
@@ -91,12 +101,14 @@ def only_symbolic_needed(evidence: Evidence, model: str) -> Finding:
 def letter_symbolic_only(evidence: Evidence) -> Finding:
     """The share of the fewest heads that do the letter task that is symbolic; no head may be purely positional."""
     run, heads = chosen_heads(evidence, "letter", "sufficient")
-    kinds, positional = final_kinds(run, heads), final_kinds(run, learned_runs.all_heads(run))["positional"]
+    every = learned_runs.all_heads(run)
+    kinds, positional = final_kinds(run.scores, heads), final_kinds(run.scores, every)["positional"]
     why = (
         f"Of {_OF['sufficient']}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely "
         "positional."
     )
-    return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional)
+    others = at_the_end(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
+    return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional, elsewhere=others)
 
 
 def needed_pure_within_window(evidence: Evidence) -> Finding:

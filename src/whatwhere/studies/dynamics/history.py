@@ -135,6 +135,13 @@ class Training:
         return {tau: history for (_, tau), history in histories.items()}
 
     @cached_property
+    def by_reading(self) -> dict[str, ScoreHistory]:
+        """At the chosen tau, for each reading of queries, at the checkpoints that were read so."""
+        frame = self.results["readings"]
+        histories = ScoreHistory.each(frame.loc[frame["tau"] == self.settings.tau, :])
+        return {reading: history for (reading, _), history in histories.items()}
+
+    @cached_property
     def pure_heads(self) -> list[PureHead]:
         """The table of purity."""
         return self.results.rows("purity", PureHead)

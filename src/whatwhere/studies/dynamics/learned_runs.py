@@ -61,9 +61,9 @@ def chosen_heads(evidence: Evidence, model: str, which: Which) -> tuple[Training
     return run, heads
 
 
-def final_kinds(run: Training, heads: Heads) -> Kinds:
+def final_kinds(history: ScoreHistory, heads: Heads) -> Kinds:
     """Which of some heads end pure, by kind."""
-    found = run.scores.purity()
+    found = history.purity()
     return {kind: [head for head in heads if found.pure(kind)[-1][head]] for kind in KINDS}
 
 
@@ -71,3 +71,9 @@ def over_band(run: Training, number: Callable[[ScoreHistory], float]) -> dict[st
     """What a number would be at the other temperatures of the band."""
     others = {f"{tau:g}": float(number(history)) for tau, history in run.by_tau.items() if tau != run.settings.tau}
     return {"tau": others} if others else {}
+
+
+def at_the_end(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
+    """What a number about the end of training would be at the other temperatures, and with other queries read."""
+    others = {name: float(number(history)) for name, history in run.by_reading.items() if name != "last"}
+    return over_band(run, number) | ({"queries": others} if others else {})
