@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whatwhere.heads.scores import score_part
 from whatwhere.heads.swaps import ShortInputs, all_swaps, factors, mean_of, swap_cosines, weighted_means
 from whatwhere.heads.weighting import Weighting
 from whatwhere.model.kernel.build import kernels
@@ -114,6 +116,15 @@ def test_short_inputs_are_scored_as_the_definition_says(
         assert found == pytest.approx(brute_force(layer, input, head, query, 0.1), abs=1e-12)
 
 
+def by_torch(layer: LayerTrace, weightings: list[Weighting]) -> torch.Tensor:
+    counted = torch.stack([weighting.counted(layer) for weighting in weightings]).any(0)
+    return score_part(layer, weightings, ShortInputs(layer, counted).scores)
+
+
+def compiled(layer: LayerTrace, weightings: list[Weighting]) -> torch.Tensor | None:
+    return ShortInputs(layer, Weighting().counted(layer)).compiled(layer, weightings)
+
+
 @needs_compiler
 @pytest.mark.parametrize("size", [0.1, 1.2, 30.0])
 @pytest.mark.parametrize(("rotated", "layout"), [(8, "half"), (4, "interleaved"), (0, "half")])
@@ -121,36 +132,49 @@ def test_compiled_and_plain_scores_are_equal(
     make_layer: Callable[..., LayerTrace], rotated: int, layout: str, size: float
 ) -> None:
     layer = replace(make_layer(seq=11, queries=(1, 2, 7, 10), rotated=rotated, layout=layout, size=size), scale=0.4)
-    few, logits = Weighting(among=(0, 3, 4, 9)).counted(layer), layer.logits().flatten(0, 1)
-    counted, attention = Weighting().counted(layer), logits.softmax(-1)
-    weightings = [factors(attention, tau, those) for tau in (1e-4, 0.1, 10.0) for those in (counted, few)]
-    short = ShortInputs(layer, counted)
-    compiled, plain = short._compiled(layer, logits, weightings), short._plain(layer, logits, weightings)
-    assert compiled is not None
-    assert plain.isnan().any() and not plain[0, :, :, 1:].isnan().any()
-    torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-13, equal_nan=True)
+    kinds = product((1e-4, 0.1, 10.0), (False, True), (None, (0, 3, 4, 9)))
+    weightings = [Weighting(tau, renormalised, among) for tau, renormalised, among in kinds]
+    found, plain = compiled(layer, weightings), by_torch(layer, weightings)
+    assert found is not None
+    assert plain.isnan().any() and not plain[0, ..., 1:].isnan().any()
+    sharp = torch.tensor([weighting.tau < 0.1 for weighting in weightings])  # their weights amplify rounding by 1 / tau
+    torch.testing.assert_close(found[~sharp], plain[~sharp], rtol=0, atol=1e-13, equal_nan=True)
+    torch.testing.assert_close(found[sharp], plain[sharp], rtol=0, atol=1e-11, equal_nan=True)
+
+
+@needs_compiler
+def test_neighbouring_weightings_share_exponents_only_if_they_differ_in_tau_alone(
+    make_layer: Callable[..., LayerTrace],
+) -> None:
+    layer = make_layer(seq=9, queries=(4, 8))
+    weightings = [Weighting(0.1), Weighting(0.1, True), Weighting(0.2, True), Weighting(0.2, True, (0, 1, 2, 3))]
+    found = compiled(layer, weightings)
+    assert found is not None
+    for number, weighting in enumerate(weightings):
+        alone = compiled(layer, [weighting])
+        assert alone is not None
+        torch.testing.assert_close(found[number], alone[0], rtol=0, atol=1e-13)
+
+
+@needs_compiler
+def test_a_query_that_sees_nothing_is_undefined(make_layer: Callable[..., LayerTrace]) -> None:
+    layer = make_layer(seq=5, queries=(2, 4))
+    layer = replace(layer, visible=layer.visible & torch.tensor([[False], [True]]))
+    found = compiled(layer, [Weighting()])
+    assert found is not None
+    torch.testing.assert_close(found, by_torch(layer, [Weighting()]), rtol=0, atol=1e-11, equal_nan=True)
+    assert found[..., 0].isnan().all() and not found[..., 1].isnan().any()
 
 
 @needs_compiler
 def test_compiled_scores_take_any_precision_and_any_layout_in_memory(make_layer: Callable[..., LayerTrace]) -> None:
     layer = make_layer(seq=9, queries=(4, 8))
-    counted = Weighting().counted(layer)
-
-    def compiled(layer: LayerTrace, counted: torch.Tensor, *, apart: bool = False) -> torch.Tensor:
-        logits = layer.logits().flatten(0, 1)
-        if apart:
-            logits = logits.mT.contiguous().mT
-        weights = factors(logits.softmax(-1), 0.1, counted)
-        scores = ShortInputs(layer, counted)._compiled(layer, logits, [weights])
-        assert scores is not None
-        return scores
-
-    exact, rotation = compiled(layer, counted), layer.rotation
+    exact, rotation = compiled(layer, [Weighting(0.1)]), layer.rotation
     single = replace(rotation, frequencies=rotation.frequencies.float())
     rounded = replace(layer, rotation=single, queries=layer.queries.float(), keys=layer.keys.float())
-    torch.testing.assert_close(compiled(rounded, counted), exact, rtol=0, atol=1e-5)
-    strided = replace(layer, keys=layer.keys.mT.contiguous().mT, queries=layer.queries.mT.contiguous().mT)
-    torch.testing.assert_close(compiled(strided, counted.T.contiguous().T, apart=True), exact, rtol=0, atol=1e-13)
+    torch.testing.assert_close(compiled(rounded, [Weighting(0.1)]), exact, rtol=0, atol=1e-5)
+    apart = {name: getattr(layer, name).mT.contiguous().mT for name in ("keys", "queries", "visible")}
+    torch.testing.assert_close(compiled(replace(layer, **apart), [Weighting(0.1)]), exact, rtol=0, atol=1e-13)
 
 
 @needs_compiler
@@ -160,31 +184,26 @@ def test_queries_that_see_an_undefined_key_have_no_score_and_others_have_theirs(
 ) -> None:
     layer = make_layer(seq=6, queries=(2, 3, 5), rotated=0)
     layer.keys[0, 0, 3] = bad * layer.queries[0, 0, 0].sign()  # an infinite logit, or none, at one key of one row
-    logits, counted = layer.logits().flatten(0, 1), Weighting().counted(layer)
-    scores = ShortInputs(layer, counted)._compiled(layer, logits, [factors(logits.softmax(-1), 0.1, counted)])
+    scores, (_, heads, *_) = compiled(layer, [Weighting(0.1)]), layer.keys.shape
     assert scores is not None
-    assert not scores[:, :, 1:].isnan().any() and not scores[0, :, 0, 0].isnan().any()
-    seen = logits[0].softmax(-1).isnan().any(-1)  # [query]
+    assert not scores[:, :, 1:].isnan().any() and not scores[:, :, 0, 1:heads].isnan().any()
+    assert not scores[0, :, 0, 0, 0].isnan().any()
+    seen = layer.attention()[0, 0].isnan().any(-1)  # [query]
     assert seen[1] or seen[2]
-    assert scores[0, :, 0, seen].isnan().all()
+    assert scores[0, :, 0, 0, seen].isnan().all()
 
 
 @needs_compiler
 def test_what_the_compiled_scores_cannot_do_takes_the_plain_path(make_layer: Callable[..., LayerTrace]) -> None:
     layer = make_layer()
-
-    def compiled(layer: LayerTrace) -> torch.Tensor | None:
-        logits = layer.logits().flatten(0, 1)
-        counted = Weighting().counted(layer)
-        weights = [factors(logits.softmax(-1), 0.1, counted)]
-        return ShortInputs(layer, counted)._compiled(layer, logits, weights)
-
-    assert compiled(layer) is not None
-    assert compiled(replace(layer, cap=5.0)) is None
-    assert compiled(replace(layer, keys=layer.keys.clone().requires_grad_())) is None
-    assert compiled(make_layer(seq=40)) is not None
-    assert compiled(make_layer(seq=41)) is None
-    assert compiled(make_layer(width=514)) is None
+    assert compiled(layer, [Weighting()]) is not None
+    assert compiled(replace(layer, cap=5.0), [Weighting()]) is None
+    assert compiled(replace(layer, sink=torch.zeros(layer.keys.shape[1])), [Weighting()]) is None
+    assert compiled(replace(layer, keys=layer.keys.clone().requires_grad_()), [Weighting()]) is None
+    assert compiled(replace(layer, queries=layer.queries.clone().requires_grad_()), [Weighting()]) is None
+    assert compiled(make_layer(seq=40), [Weighting()]) is not None
+    assert compiled(make_layer(seq=41), [Weighting()]) is None
+    assert compiled(make_layer(width=514), [Weighting()]) is None
 
 
 def test_short_inputs_fit_layers_with_the_same_queries_keys_and_frequencies(

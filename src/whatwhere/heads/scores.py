@@ -109,7 +109,8 @@ def _score_layer(
             counted = torch.stack([weighting.counted(part) for weighting in weightings]).any(0)  # [query, key]
             if not short or not short[0].fits(part, counted):
                 short[:] = [ShortInputs(part, counted)]
-            parts.append(score_part(part, weightings, short[0].scores))
+            compiled = short[0].compiled(part, weightings)
+            parts.append(score_part(part, weightings, short[0].scores) if compiled is None else compiled)
         return torch.cat(parts, 2)
     size = max(1, TILE // (heads * keys * width))
     some = max(1, TILE // (heads * keys * min(len(layer.keys), size)))

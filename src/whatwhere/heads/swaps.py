@@ -35,6 +35,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from whatwhere.heads.weighting import Weighting
 from whatwhere.model.kernel.build import SwapShape, kernels
 from whatwhere.trace.layer import LayerTrace
 
@@ -151,46 +152,42 @@ class ShortInputs:
         theirs = layer.query_positions, counted, layer.rotation.frequencies
         return all(map(torch.equal, (self.places, self.counted, self.frequencies), theirs))
 
-    def scores(
-        self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
-    ) -> Float[Tensor, "weighting 2 row query"]:
-        """The scores of some inputs, in float64; a row is one head on one input."""
-        found = self._compiled(layer, logits, weightings)
-        return self._plain(layer, logits, weightings) if found is None else found
+    def compiled(
+        self, layer: LayerTrace, weightings: Sequence[Weighting]
+    ) -> Float[Tensor, "weighting 4 batch head query"] | None:
+        """Both scores, entropy and attention to itself by ``swaps.c``, an order of magnitude faster than by torch.
 
-    def _compiled(
-        self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
-    ) -> Float[Tensor, "weighting 2 row query"] | None:
-        """By ``swaps.c``, an order of magnitude faster; None where that cannot be: gradients, GPUs, squashed logits."""
-        library, rotation, (rows, queries, keys) = kernels().library, layer.rotation, logits.shape
-        if library is None or layer.cap is not None or logits.requires_grad or logits.device.type != "cpu":
+        None where that cannot be: without a compiler, for gradients, GPUs, squashed logits and attention sinks.
+        """
+        library, rotation = kernels().library, layer.rotation
+        asked, contents = layer.queries * layer.scale, layer.keys
+        if library is None or layer.cap is not None or layer.sink is not None:
             return None
-        planes, width = rotation.width // 2, layer.keys.shape[-1]
-        shape = SwapShape(rows, queries, keys, width, planes, len(weightings))
+        if asked.requires_grad or contents.requires_grad or contents.device.type != "cpu":
+            return None
+        batch, heads, queries, width = asked.shape
+        rows, keys = batch * heads, contents.shape[2]
+        shape = SwapShape(rows, queries, keys, width, rotation.width // 2, len(weightings))
         if not library.swaps_fit(ctypes.byref(shape)):
             return None
 
-        def halves(x: Float[Tensor, "batch head at d_head"]) -> Float[Tensor, "row at d_head"]:
+        def halves(x: Float[Tensor, "batch head at d_head"]) -> Float[Tensor, "batch head at d_head"]:
             turning = rotation.planes(x).transpose(-1, -2).flatten(-2)
-            return torch.cat([turning, x[..., rotation.width :]], -1).flatten(0, 1)
+            return torch.cat([turning, x[..., rotation.width :]], -1)
 
-        def dense(*parts: Tensor) -> list[Tensor]:  # compiled code believes what it is told
-            return [part.double().contiguous() for part in parts]
-
-        asked, contents, turns, plain = dense(
-            halves(layer.queries * layer.scale), halves(layer.keys), self.turns, logits
-        )
-        above, below = (dense(*each) for each in zip(*((one.above, one.below) for one in weightings), strict=True))
-        taus = torch.tensor([one.tau for one in weightings], dtype=torch.float64)
-        counted, found = self.counted.contiguous(), plain.new_empty(len(weightings), 2, rows, queries)
-        lists = ((ctypes.c_void_p * len(weightings))(*(part.data_ptr() for part in each)) for each in (above, below))
-        given = (part.data_ptr() for part in (asked, contents, turns, counted, plain))
-        library.swap_scores(ctypes.byref(shape), *given, *lists, taus.data_ptr(), found.data_ptr())
+        given = [part.double() for part in (halves(asked), halves(contents), self.turns)]
+        given += [layer.query_positions, layer.visible, torch.stack([one.counted(layer) for one in weightings])]
+        given += [torch.tensor([one.renormalised for one in weightings])]
+        given += [torch.tensor([one.tau for one in weightings], dtype=torch.float64)]
+        given = [part.contiguous() for part in given]  # compiled code believes what it is told
+        found = torch.empty(len(weightings), 4, batch, heads, queries, dtype=torch.float64)
+        library.swap_scores(ctypes.byref(shape), *(part.data_ptr() for part in given), found.data_ptr())
         return found
 
-    def _plain(
+    def scores(
         self, layer: LayerTrace, logits: Float[Tensor, "row query key"], weightings: Sequence[Factors]
     ) -> Float[Tensor, "weighting 2 row query"]:
+        """The scores of some inputs by torch; a row is one head on one input."""
         swaps, width = self.swaps, layer.keys.shape[2]
         matrix = layer.squash(self._products(layer)).permute(1, 2, 0).flatten(0, 1)  # [entry * key, row]
 

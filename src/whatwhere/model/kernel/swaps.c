@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MOST_KEYS 40
 #define MOST_SWAPS (MOST_KEYS * (MOST_KEYS - 1) / 2)
@@ -86,17 +87,31 @@ static void turn_query(const double *restrict query, const double *restrict by, 
         to[c] = query[c];
 }
 
-/* Both scores of one query under one weighting, from the cosines of its swaps. */
-static void weighted_means(const double *restrict above, const double *restrict below, double tau,
-                           const int64_t *restrict chosen, int64_t m, const double *restrict positional,
-                           const double *restrict symbolic, double *restrict scores) {
-    double exponent[MOST_SWAPS], weight = 0, stayed = 0, followed = 0;
+/* The weights of all swaps of m keys before they are divided by tau, |D_i - D_j| less the largest, with D the mass; minus
+   infinity where a key does not count. */
+static void exponents(const double *restrict mass, const uint8_t *restrict counted, int64_t m, double *restrict to) {
+    double most = -INFINITY, least = INFINITY, above[MOST_KEYS], below[MOST_KEYS];
     int64_t n = 0;
+    for (int64_t i = 0; i < m; i++) {
+        if (!counted[i]) continue;
+        most = mass[i] > most ? mass[i] : most;
+        least = mass[i] < least ? mass[i] : least;
+    }
+    for (int64_t i = 0; i < m; i++) {
+        above[i] = counted[i] ? mass[i] - most : -INFINITY;
+        below[i] = counted[i] ? least - mass[i] : -INFINITY;
+    }
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = i + 1; j < m; j++) {
-            double one = above[chosen[i]] + below[chosen[j]], other = above[chosen[j]] + below[chosen[i]];
-            exponent[n++] = one > other ? one : other;
+            double one = above[i] + below[j], other = above[j] + below[i];
+            to[n++] = one > other ? one : other;
         }
+}
+
+/* Both scores of one query under one weighting, from the exponents and the cosines of its n swaps. */
+static void weighted_means(const double *restrict exponent, double tau, int64_t n, const double *restrict positional,
+                           const double *restrict symbolic, double *restrict scores) {
+    double weight = 0, stayed = 0, followed = 0;
 #pragma omp simd reduction(+ : weight, stayed, followed)
     for (int64_t s = 0; s < n; s++) {
         double w = falling_exp(exponent[s] / tau);
@@ -108,47 +123,88 @@ static void weighted_means(const double *restrict above, const double *restrict 
     scores[1] = weight == 0 ? NAN : followed / weight;
 }
 
+/* The softmax of some logits, which are shifted so that the largest is 0; returns what makes them logarithms of it. */
+static double softmax(double *restrict logits, int64_t n, double *restrict to) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++) most = logits[i] > most ? logits[i] : most;
+    for (int64_t i = 0; i < n; i++) logits[i] -= most;
+    for (int64_t i = 0; i < n; i++) sum += to[i] = falling_exp(logits[i]);
+    for (int64_t i = 0; i < n; i++) to[i] /= sum;
+    return log(sum);
+}
+
 /* Whether inputs of this size are served. */
 int64_t swaps_fit(const Swaps *shape) { return shape->keys <= MOST_KEYS && shape->width <= MOST_WIDTH; }
 
+/* Lists the keys that a query sees, first the m of them that take part in swaps under any weighting; returns how many. */
+static int64_t list_keys(const Swaps *shape, const uint8_t *visible, const uint8_t *counted, int64_t *seen, int64_t *m) {
+    int64_t v = 0;
+    for (int64_t swapped = 1; swapped >= 0; swapped--) {
+        for (int64_t key = 0; key < shape->keys; key++) {
+            int64_t counts = 0;
+            for (int64_t w = 0; w < shape->weightings; w++) counts |= counted[w * shape->queries * shape->keys + key];
+            if (visible[key] && counts == swapped) seen[v++] = key;
+        }
+        if (swapped) *m = v;
+    }
+    return v;
+}
+
 /* asked [row, query, width] and keys [row, key, width]: scaled queries, and keys, planes first and in halves;
    turns [query, key, 2, plane]: cosines and sines of the angles between a query and each place;
-   counted [query, key]: which keys take part; logits [row, query, key];
-   above, below: of each weighting, [row, query, key]; tau [weighting]; to [weighting, 2, row, query]. */
-void swap_scores(const Swaps *shape, const double *asked, const double *keys, const double *turns, const uint8_t *counted,
-                 const double *logits, const double *const *above, const double *const *below, const double *tau,
+   own [query]: where each query stands; visible [query, key]: which keys it may see;
+   counted [weighting, query, key]: which of them take part in swaps; renormalised [weighting]: whether weights are made
+   from attention to these alone; tau [weighting];
+   to [weighting, 4, row, query]: positional, symbolic, entropy of attention, attention to the query's own place. */
+void swap_scores(const Swaps *shape, const double *asked, const double *keys, const double *turns, const int64_t *own,
+                 const uint8_t *visible, const uint8_t *counted, const uint8_t *renormalised, const double *tau,
                  double *to) {
-    int64_t queries = shape->queries, width = shape->width, all = shape->rows * queries;
-    double at_place[MOST_WIDTH], matrix[MOST_KEYS * MOST_KEYS]; /* [place, content] */
-    double before[MOST_SWAPS], after[MOST_SWAPS], positional[MOST_SWAPS], symbolic[MOST_SWAPS], scores[2];
+    int64_t queries = shape->queries, width = shape->width, all = shape->rows * queries, cells = queries * shape->keys;
+    double at_place[MOST_WIDTH], matrix[MOST_KEYS * MOST_KEYS]; /* [place, content] of the keys that are swapped */
+    double logits[MOST_KEYS], attention[MOST_KEYS], part[MOST_KEYS], among[MOST_KEYS];
+    double before[MOST_SWAPS], after[MOST_SWAPS], exponent[MOST_SWAPS], positional[MOST_SWAPS], symbolic[MOST_SWAPS];
     for (int64_t at = 0; at < all; at++) {
-        int64_t query = at % queries, m = 0, n = 0, chosen[MOST_KEYS];
-        for (int64_t key = 0; key < shape->keys; key++)
-            if (counted[query * shape->keys + key])
-                chosen[m++] = key;
-        const double *of_row = keys + at / queries * shape->keys * width, *plain = logits + at * shape->keys;
-        for (int64_t p = 0; p < m; p++) {
-            const double *by = turns + (query * shape->keys + chosen[p]) * 2 * shape->planes;
+        int64_t query = at % queries, seen[MOST_KEYS], m, n = 0;
+        int64_t v = list_keys(shape, visible + query * shape->keys, counted + query * shape->keys, seen, &m);
+        for (int64_t p = 0; p < v; p++) {
+            const double *by = turns + (query * shape->keys + seen[p]) * 2 * shape->planes;
+            const double *contents = keys + at / queries * shape->keys * width;
             turn_query(asked + at * width, by, shape->planes, width, at_place);
-            products(at_place, of_row, chosen, m, width, matrix + p * m);
+            products(at_place, contents, p < m ? seen : seen + p, p < m ? m : 1, width, p < m ? matrix + p * m : logits + p);
+            if (p < m) logits[p] = matrix[p * m + p];
+        }
+        double norm = softmax(logits, v, attention), entropy = v ? 0 : NAN, to_own = v ? 0 : NAN;
+        for (int64_t p = 0; p < v; p++) {
+            entropy -= attention[p] == 0 ? 0 : attention[p] * (logits[p] - norm);
+            to_own += seen[p] == own[query] ? attention[p] : 0 * attention[p]; /* NaN, if attention is */
         }
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = i + 1; j < m; j++, n++) {
-                before[n] = plain[chosen[i]] - plain[chosen[j]];
+                before[n] = logits[i] - logits[j];
                 after[n] = matrix[i * m + j] - matrix[j * m + i];
             }
 #pragma omp simd
         for (int64_t s = 0; s < n; s++) {
             double r = half_tanh(before[s]), q = half_tanh(after[s]);
-            double norm = 1 / sqrt((1 + r * r) * (1 + q * q));
-            positional[s] = (1 + r * q) * norm;
-            symbolic[s] = (1 - r * q) * norm;
+            double scale = 1 / sqrt((1 + r * r) * (1 + q * q));
+            positional[s] = (1 + r * q) * scale;
+            symbolic[s] = (1 - r * q) * scale;
         }
         for (int64_t w = 0; w < shape->weightings; w++) {
-            int64_t here = at * shape->keys;
-            weighted_means(above[w] + here, below[w] + here, tau[w], chosen, m, positional, symbolic, scores);
-            to[(2 * w) * all + at] = scores[0];
-            to[(2 * w + 1) * all + at] = scores[1];
+            const uint8_t *these = counted + w * cells + query * shape->keys;
+            /* Weightings that differ in tau alone share the exponents. */
+            if (!w || renormalised[w] != renormalised[w - 1] || memcmp(these, these - cells, shape->keys)) {
+                uint8_t counts[MOST_KEYS];
+                int64_t some = 0;
+                for (int64_t p = 0; p < m; p++)
+                    if ((counts[p] = these[seen[p]])) part[some++] = logits[p];
+                softmax(part, some, among);
+                for (int64_t p = 0, i = 0; p < m; p++) part[p] = counts[p] ? among[i++] : 0;
+                exponents(renormalised[w] ? part : attention, counts, m, exponent);
+            }
+            double scores[2], *into = to + 4 * w * all + at;
+            weighted_means(exponent, tau[w], n, positional, symbolic, scores);
+            into[0] = scores[0], into[all] = scores[1], into[2 * all] = entropy, into[3 * all] = to_own;
         }
     }
 }
