@@ -39,7 +39,7 @@ def test_a_study_may_have_settings_of_its_own_for_the_short_reproduction(tmp_pat
     for preset, settings in (("short", study_named("dynamics").short), ("paper", {})):
         jobs = {job.name: job for job in jobs_of(Plan(preset), tmp_path)}
         assert jobs["dynamics-letter"].arguments["settings"] == settings
-        assert jobs["length-letter"].arguments["settings"] == {}
+        assert jobs["geometry-letter"].arguments["settings"] == {}
     assert study_named("dynamics").short
 
 

@@ -27,8 +27,8 @@ SMALL = {"inputs": 16, "lengths": (17, 19, 24), "varied_lengths": (17,)}
 
 
 def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
-    settings = LengthSettings(inputs=2000)
-    assert [settings.sequences(n) for n in (17, 64, 1000)] == [2000, 1000, 250]
+    settings = LengthSettings(inputs=2000, far_inputs=300)
+    assert [settings.sequences(n) for n in (17, 64, 324, 325, 1000)] == [2000, 1000, 250, 300, 300]
     assert [settings.sequences(n, varied=True) for n in (17, 64, 1000)] == [500, 250, 41]
 
 
@@ -36,6 +36,7 @@ def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
     ("settings", "message"),
     [
         ({"inputs": 3}, "expected at least 16 inputs, got 3; raise inputs"),
+        ({"far_inputs": 0}, "expected far inputs of 1 or more, got 0; raise far_inputs"),
         ({"lengths": (17, 0)}, "expected lengths of 1 token or more, got 0"),
         ({"varied_lengths": (-1,)}, "expected lengths of 1 token or more, got -1"),
     ],

@@ -22,5 +22,6 @@ LENGTH = Study(
     page_tables=("accuracy", "chain", "breaks"),
     outcomes=".summary:outcomes",
     smoke={"inputs": 16, "lengths": (33,), "varied_lengths": (33,)},
+    short={"far_inputs": 75},
     example="whatwhere length letter --lengths 65,850",
 )

@@ -23,6 +23,8 @@ Cell = tuple[int, int, int, int]
 """A kind of hop in a head: layer, head, hops to go, jump."""
 NoCell = tuple[None, None, None, None]
 FEWEST = 16
+FAR = 325
+"""Tokens from which on inputs are far."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class LengthSettings:
 
     inputs: Annotated[int, "Sequences up to length 32; length n gets 32/n of them, and at least an eighth."] = 600
     lengths: Annotated[tuple[int, ...], "Lengths in tokens beyond that of training, which is always measured."] = (
-        25, 33, 41, 49, 57, 65, 81, 97, 145, 325, 850,
+        25, 33, 41, 49, 57, 65, 81, 97, 145, 325, 850, 1000,
     )  # fmt: skip
+    far_inputs: Annotated[int, "Sequences of 325 tokens or more, at least."] = 400
     varied_lengths: Annotated[tuple[int, ...], "Lengths at which changes at inference are measured; may be empty."] = (
         33, 65, 145, 325,
     )  # fmt: skip
@@ -41,6 +44,8 @@ class LengthSettings:
     def __post_init__(self) -> None:
         if self.inputs < FEWEST:
             raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+        if self.far_inputs < 1:
+            raise WhatwhereError(f"expected far inputs of 1 or more, got {self.far_inputs}; raise far_inputs.")
         shortest = min((*self.lengths, *self.varied_lengths), default=1)
         if shortest < 1:
             raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")
@@ -48,10 +53,12 @@ class LengthSettings:
     def sequences(self, length: int, *, varied: bool = False) -> int:
         """How many sequences: about 32 tokens for each of ``inputs``, and never below an eighth of them.
 
-        Variations get a quarter of that, and at least a sixth of the fewest.
+        Variations get a quarter of that, and at least a sixth of the fewest. Far inputs, of which the paper speaks, get
+        more.
         """
-        most = self.inputs // 4 if varied else self.inputs
-        return max(min(most, 32 * most // length), self.inputs // 48 if varied else self.inputs // 8, 1)
+        if varied:
+            return max(min(self.inputs // 4, 32 * (self.inputs // 4) // length), self.inputs // 48, 1)
+        return max(min(self.inputs, 32 * self.inputs // length), self.inputs // 8, self.far_inputs * (length >= FAR))
 
 
 def from_trained(trained: int, lengths: tuple[int, ...]) -> list[int]:
