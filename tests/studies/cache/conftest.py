@@ -57,7 +57,7 @@ def made_up() -> Callable[..., Results]:
         *, turned: bool = False,
     ) -> Results:  # fmt: skip
         rankings = ("positional", *differences)
-        results = Results(CACHE, CACHE.with_settings(rankings=rankings), "models/made-up")
+        results = Results(CACHE, CACHE.with_settings(text=("sha256:0",), rankings=rankings), "models/made-up")
         keys = Estimate(passkey, passkey, passkey, 8)
         results.write("about", [About("Llama", "a.txt", "", 2, 2, 3, 512, Estimate(3, 2.9, 3.1, 4), keys)])
         rows = []

@@ -109,7 +109,7 @@ def test_the_policy_is_written_for_others(tiny: RotaryModel, small: CacheSetting
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"text": ()}, "expected a text for the language model tiny, got none; name one with --text FILE"),
+        ({"text": ()}, "expected a text, got none; name one with --text FILE"),
         ({"inputs": 2}, r"expected at least 90 tokens in text.txt \(3 windows of 30\), got 60; give a longer text"),
         ({"window": 6}, "expected windows of at least 7 tokens, so that a streamed head forgets some"),
         ({"budgets": ()}, "expected budgets above 0 and up to 1"),

@@ -32,7 +32,7 @@ def judged(costs: dict[tuple[str, str, str], float], draws: tuple[float, ...] = 
         for draw, rise in ((None, cost), *enumerate(draws)):
             each = (2.0 + item + rise + 0.01 * (item % 3) for item in range(ITEMS))
             runs += [Run(label, draw, change, probe, item, loss, 0.5) for item, loss in enumerate(each)]
-    results = Results(CAUSAL, CausalSettings(), "made-up")
+    results = Results(CAUSAL, CausalSettings(text=("sha256:0",)), "made-up")
     results.write("runs", runs)
     results.write("effects", effects(runs, 0))
     return {one.claim.id: one.verdict for one in judge([among({"None": results})], CLAIMS)}
@@ -55,7 +55,7 @@ def test_an_effect_that_a_random_draw_exceeds_does_not_hold():
 
 
 def test_what_the_model_cannot_do_is_not_tested():
-    results = Results(CAUSAL, CausalSettings(), "made-up")
+    results = Results(CAUSAL, CausalSettings(text=("sha256:0",)), "made-up")
     results.write("effects", [])
     results.write("runs", [])
     verdicts = {one.verdict for one in judge([among({"None": results})], CLAIMS)}

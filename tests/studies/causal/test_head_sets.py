@@ -37,7 +37,7 @@ def chosen(rows: list[Member], label: str, draw: int | None = None) -> list[tupl
 
 
 def test_sets_are_of_their_label_equal_in_number_and_never_take_a_head_twice():
-    found = head_sets(heads("psm", "psm", "ssm", "ppu", "ssm"), CausalSettings(draws=4))
+    found = head_sets(heads("psm", "psm", "ssm", "ppu", "ssm"), CausalSettings(text=("sha256:0",), draws=4))
     assert {row.label for row in found} == {"positional", "symbolic", "mixed"}
     for label in ("positional", "symbolic", "mixed"):
         for draw in (None, 0, 1, 2, 3):
@@ -49,7 +49,7 @@ def test_sets_are_of_their_label_equal_in_number_and_never_take_a_head_twice():
 
 def test_heads_lie_as_near_to_the_layers_of_the_rarest_label_as_any_choice_does():
     rows = heads("ss", "ps", "su", "ss", "pm", "sp")
-    found = head_sets(rows, CausalSettings())
+    found = head_sets(rows, CausalSettings(text=("sha256:0",)))
     layers = [layer for layer, _ in chosen(found, "positional")]
     assert layers == [1, 4, 5]
     symbolic = [row for row in rows if row.label == "symbolic"]
@@ -62,32 +62,34 @@ def test_heads_lie_as_near_to_the_layers_of_the_rarest_label_as_any_choice_does(
 
 
 def test_controls_stand_in_the_same_layers_and_differ_between_draws():
-    found = head_sets(heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(draws=6))
+    found = head_sets(heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(text=("sha256:0",), draws=6))
     draws = [chosen(found, "positional", draw) for draw in range(6)]
     assert all([layer for layer, _ in draw] == [0, 0, 1, 1] for draw in draws)
     assert len(set(map(tuple, draws))) > 1
-    assert found == head_sets(heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(draws=6))
-    assert found != head_sets(heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(draws=6, seed=1))
+    assert found == head_sets(heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(text=("sha256:0",), draws=6))
+    assert found != head_sets(
+        heads("pp" + "s" * 8, "pp" + "s" * 8), CausalSettings(text=("sha256:0",), draws=6, seed=1)
+    )
 
 
 def test_the_purest_heads_come_first_and_no_more_than_asked_for():
     rows = heads("ppp", "sss")
     weak = [row if row.head == 1 else _with(row, 0.95) for row in rows]
-    found = head_sets(weak, CausalSettings(heads=1))
+    found = head_sets(weak, CausalSettings(text=("sha256:0",), heads=1))
     assert chosen(found, "positional") == [(0, 1)]
 
 
 def test_labels_may_be_those_beyond_the_first_token():
     rows = [*heads("ss", beyond="positional", rest_positional=1.0), *heads("uuu")]
-    found = head_sets(rows, CausalSettings(beyond=True))
+    found = head_sets(rows, CausalSettings(text=("sha256:0",), beyond=True))
     assert {row.label for row in found} == {"positional"} and found[0].positional == 1.0
 
 
 def test_too_few_heads_of_every_label_are_refused():
     with pytest.raises(WhatwhereError, match="expected a label of positional, symbolic, mixed with 2 heads or more"):
-        head_sets(heads("psm", "uuu"), CausalSettings())
+        head_sets(heads("psm", "uuu"), CausalSettings(text=("sha256:0",)))
     with pytest.raises(WhatwhereError, match="and as many other heads, got 4, 0, 0 of 4 heads"):
-        head_sets(heads("pp", "pp"), CausalSettings())
+        head_sets(heads("pp", "pp"), CausalSettings(text=("sha256:0",)))
 
 
 def test_planes_are_closed_by_halves_and_heads_without_rotation_have_none():
@@ -107,7 +109,7 @@ def test_planes_are_closed_by_halves_and_heads_without_rotation_have_none():
 def test_undefined_scores_are_taken_last():
     rows = heads("pp", "ss")
     lost = [row if row.head else _with(row, None) for row in rows]
-    assert chosen(head_sets(lost, CausalSettings(heads=1)), "positional") == [(0, 1)]
+    assert chosen(head_sets(lost, CausalSettings(text=("sha256:0",), heads=1)), "positional") == [(0, 1)]
 
 
 def _with(row: HeadRow, score: float | None) -> HeadRow:

@@ -110,8 +110,8 @@ def test_interrupted_work_goes_on_with_the_changes_that_are_left(
 
 def test_models_of_ours_and_missing_texts_are_refused(tiny: RotaryModel):
     with pytest.raises(WhatwhereError, match=r"expected a language model, got .*, a model of ours; .*mechanism"):
-        study("causal", "letter")
-    with pytest.raises(WhatwhereError, match="expected a text for the language model tiny"):
+        study("causal", "letter", text=("sha256:0",))
+    with pytest.raises(WhatwhereError, match="expected a text, got none; name one with --text FILE"):
         study("causal", tiny)
 
 

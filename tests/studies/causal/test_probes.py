@@ -15,7 +15,7 @@ from whatwhere.studies.causal.tables import CausalSettings
 from whatwhere.studies.chat.one_hop import sequences_in, solve
 from whatwhere.studies.language_models.scored_inputs import ScoredInputs
 
-SETTINGS = CausalSettings(prompts=6, far=5, sizes=(3, 12))
+SETTINGS = CausalSettings(text=("sha256:0",), prompts=6, far=5, sizes=(3, 12))
 
 
 @pytest.fixture(scope="module")
@@ -100,4 +100,4 @@ def test_more_text_than_a_window_has_is_refused_instead_of_cut(prompt_tokenizer:
     windows = torch.zeros(2, 9, dtype=torch.long)
     scored = ScoredInputs(windows, [8], len(prompt_tokenizer), "a", True, "<s>", {}, lambda _: [])
     with pytest.raises(WhatwhereError, match=r"expected far of at most 8, .* got 9; lower far or raise window"):
-        make_probes(prompt_tokenizer, scored, CausalSettings(prompts=2, far=9))
+        make_probes(prompt_tokenizer, scored, CausalSettings(text=("sha256:0",), prompts=2, far=9))

@@ -14,7 +14,7 @@ def effect(label: str, change: str, probe: str, excess: float, width: float, bea
 
 
 def shown(*rows: Effect) -> str:
-    results = Results(CAUSAL, CausalSettings(), "made-up")
+    results = Results(CAUSAL, CausalSettings(text=("sha256:0",)), "made-up")
     results.write("sets", [Member("positional", None, 0, 1, "positional", 1.0, 0.0, 4)])
     results.write("abilities", [Ability("text", 9, Estimate(2, 1, 3, 6), Estimate(0.5, 0.4, 0.6, 6), 0.1, True)])
     results.write("effects", list(rows))

@@ -52,7 +52,7 @@ def made_up() -> Callable[..., Results]:
     """Results with a given forecast and a given failure."""
 
     def make(predicted: float = 900.0, measured: float = 1000.0, off: float = 0.15, *, able: bool = True) -> Results:
-        results = Results(PROMPT, PROMPT.with_settings(), "models/made-up")
+        results = Results(PROMPT, PROMPT.with_settings(text=("sha256:0",)), "models/made-up")
         rows = [
             LengthRow(128, True, Estimate(4, 3, 5, 8), Estimate(1, 0.7, 1, 8), Estimate(0.5, 0.4, 0.6, 8)),
             LengthRow(256, True, Estimate(3, 2, 4, 8), Estimate(1, 0.7, 1, 8), Estimate(0.4, 0.3, 0.5, 8)),

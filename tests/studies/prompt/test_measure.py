@@ -98,7 +98,7 @@ def test_impossible_settings_are_refused(changed: dict[str, Any], message: str):
 
 
 def test_a_model_without_text_or_with_too_little_is_refused(tiny: RotaryModel, small: PromptSettings):
-    with pytest.raises(WhatwhereError, match="expected a text for the language model tiny, got none"):
+    with pytest.raises(WhatwhereError, match="expected a text, got none"):
         study("prompt", tiny)
     with pytest.raises(WhatwhereError, match="at least 700 tokens for the longest prompt, got 600; give more text"):
         filler_of(tiny, replace(small, check=(700,)))

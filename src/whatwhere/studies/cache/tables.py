@@ -61,7 +61,7 @@ class CacheSettings(TextSettings):
             raise WhatwhereError(
                 f"expected rankings of {', '.join(RANKINGS)}, each once, got {', '.join(self.rankings) or 'none'}."
             )
-        self.check_texts()
+        self.check_texts(least=1)
 
     @property
     def tokens_needed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -43,7 +43,7 @@ class CausalSettings:
                 raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}; raise {name}.")
         if min(self.sizes, default=1) < 1:
             raise WhatwhereError(f"expected sizes of 1 or more, got {min(self.sizes)}; leave it out.")
-        _ = self.scoring  # its mistakes are these settings' mistakes
+        self.scoring.check_texts(least=1)  # its mistakes are these settings' mistakes
 
     @cached_property
     def scoring(self) -> HeadsSettings:

@@ -94,6 +94,8 @@ class Asked:
     """Queries whose attention is kept, for the page."""
     samples: int | None = None
     """Swaps that are drawn where all of them matter; None for exact scores."""
+    seed: int = 0
+    """Of the drawn swaps."""
 
     @property
     def queries(self) -> list[int]:
@@ -112,7 +114,7 @@ def reduce_layer(layer: LayerTrace, heads: Sequence[int], asked: Asked) -> Layer
     shown = asked.of(layer, asked.shown).of_inputs(slice(SHOWN_INPUTS)).attention()[..., :SHOWN_TOKENS]
     layer = asked.of(layer, asked.scored)
     trace = Trace((layer,))
-    found = score_weightings(trace, list(asked.weightings.values()), samples=asked.samples)
+    found = score_weightings(trace, list(asked.weightings.values()), samples=asked.samples, seed=asked.seed)
     turns = len(layer.rotation.frequencies) > 0
     return LayerFacts(
         layer=layer.layer,

@@ -108,7 +108,7 @@ def _layers(
     """The facts of each layer, and the largest error of a rebuilt output (NaN where nothing is rebuilt)."""
     weightings = weightings_of(inputs, settings)
     windows = list(inputs.windows.values()) if settings.windows else []
-    asked = Asked(weightings, windows, inputs.queries, shown, settings.samples)
+    asked = Asked(weightings, windows, inputs.queries, shown, settings.samples, settings.seed)
     batches = inputs.ids.split(max(1, TOKENS_AT_ONCE // inputs.ids.shape[1]))
     done, total, error = 0, len(batches) * len(chosen), math.nan
 

@@ -66,8 +66,10 @@ class TextSettings:
     tokens_needed: int
     """Of each text."""
 
-    def check_texts(self) -> None:
+    def check_texts(self, least: int = 0) -> None:
         """Reads the texts, so that a mistake in one shows before a model is loaded."""
+        if len(self.text) < least:
+            raise WhatwhereError("expected a text, got none; name one with --text FILE.")
         if self.text.count(STDIN) > 1:
             raise WhatwhereError(f"expected {STDIN} (standard input) once, got it {self.text.count(STDIN)} times.")
         _ = self.passages

@@ -47,7 +47,7 @@ class PromptSettings(TextSettings):
                 f"expected lengths to check beyond the short ones, which end at {max(self.lengths)}, got "
                 f"{min(self.check)}; raise check."
             )
-        self.check_texts()
+        self.check_texts(least=1)
 
     @property
     def longest(self) -> int:
