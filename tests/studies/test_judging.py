@@ -299,7 +299,7 @@ def test_the_control_is_judged_over_its_seeds():
     assert "On leak-free letter data: fails (0.1, 0.2)." in one.why
     assert one.to_row()["control_seeds"] == "0.1 0.2"
     (one,) = judge([control_world(0.1), control_world(0.8)], [claim(measure)])
-    assert one.control == ("depends", (0.1, 0.8)) and one.verdict == "holds"
+    assert one.control == ("depends", (0.1, 0.8)) and one.depends_on == ("data",)
 
 
 @pytest.mark.slow

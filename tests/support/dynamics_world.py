@@ -87,6 +87,10 @@ def made_up_mechanism(task: str, needed: Sequence[int], sufficient: str, window:
             for kind in sorted(set(kinds))
             for lost in [any(kinds[at] == kind for at in needed)]
             for hop in HOPS
+        ] + [
+            GroupAblation("late layers", "layers 6-11", "6.0 7.0 8.0 9.0 10.0 11.0", hop, one, low, 0.7, 0.0,
+                          max(needed, default=0) > 5)
+            for hop in HOPS
         ],
     )  # fmt: skip
     size = len(sufficient.split())

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import Estimate
 from whatwhere.store.documents import parse, plain
 from whatwhere.store.files import read_text
 from whatwhere.store.manifest import fingerprint
@@ -34,7 +35,7 @@ VERDICTS: dict[Verdict, str] = {
     "holds": "the value meets the threshold with its whole interval, and with every seed",
     "fails": "the value misses the threshold with its whole interval, and with every seed",
     "depends": "it holds under some conditions that the paper leaves open, and fails under others",
-    "open": "the interval reaches across the threshold, with one seed at least",
+    "open": "the interval reaches across the threshold with one seed at least, and no two seeds surely differ",
     "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
     "not tested": "the results are not there, or do not allow the question",
 }
@@ -71,10 +72,18 @@ class Finding:
     """95 %, over the inputs, or over what the claim names: seeds, variants, heads."""
     inputs: int | None = None
     """How many inputs the value is over, or what the claim counts: path positions, layers, looks at a place."""
-    rest_holds: bool = True
-    """Whether the part of the statement holds that the value does not express, such as an order."""
-    elsewhere: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rest_holds: bool | None = True
+    """Whether the part of the statement holds that the value does not express, such as an order; None: not sure."""
+    elsewhere: Mapping[str, Mapping[str, float | Estimate]] = field(default_factory=dict)
     """The value under conditions that the statement leaves open: ``{"tau": {"0.01": 0.8}}``."""
+
+    def under(self, condition: str, choice: str) -> Finding | None:
+        """The same under another condition; None if it was not measured there."""
+        found = self.elsewhere.get(condition, {}).get(choice)
+        if found is None:
+            return None
+        value, interval = (found.value, found.interval) if isinstance(found, Estimate) else (found, None)
+        return replace(self, value=value, interval=interval)
 
 
 @dataclass(frozen=True)

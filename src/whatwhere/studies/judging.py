@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,45 +46,56 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         assert refused is not None
         return Judged(claim, "not tested", str(refused), missing=refused.missing)
     main, values = findings[0], tuple(finding.value for finding in findings)
-    verdict, told = _verdict(claim, findings), [main.why]
-    if len(findings) > 1:
-        held = sum(_met(claim, finding) for finding in findings)
-        told.append(f"It holds with {held} of {len(findings)} seeds: {min(values):.3g} to {max(values):.3g}.")
-    for condition, others in main.elsewhere.items():
-        told.append(
-            f"With {condition} {listed(list(others))}: {listed([f'{value:.3g}' for value in others.values()])}."
-        )
-    depends = ["seed"] if verdict == "depends" else _other_conditions(claim, findings, verdict)
-    if (control := _on_control(claim, evidence)) is not None:
-        values_there = ", ".join(f"{value:.3g}" for value in control[1])
-        told.append(f"On leak-free letter data: {control[0]} ({values_there}).")
-        depends += ["data"] * ({verdict, control[0]} == {"holds", "fails"})
+    verdict, control = _verdict(claim, findings), _on_control(claim, evidence)
+    depends = ["seed"] if verdict == "depends" else []
+    for condition, choices in main.elsewhere.items():
+        if any(_differs(verdict, _verdict(claim, _under(findings, condition, choice))) for choice in choices):
+            depends.append(condition)
+    if control is not None and _differs(verdict, control[0]):
+        depends.append("data")
+    judged = Judged(claim, verdict, "", main.value, main.interval, main.inputs, values, tuple(depends), control)
     if claim.ill_posed:
-        verdict, depends = "ill-posed", []
-        told.insert(0, claim.ill_posed)
+        judged = replace(judged, verdict="ill-posed", depends_on=())
     elif depends:
-        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
-        told.append(f"It depends on {listed(depends)}{sure}.")
-        verdict = "depends"
-    elif verdict == "open":
-        unsure = sum(_reaches_across(claim, finding) for finding in findings)
-        of = f" of {unsure} of {len(findings)} seeds" if len(findings) > 1 else ""
-        told.append(f"The interval{of} reaches across {claim.threshold.split()[-1]}.")
-    found = (main.value, main.interval, main.inputs, values, tuple(depends), control)
-    return Judged(claim, verdict, " ".join(told), *found)
+        judged = replace(judged, verdict="depends")
+    return replace(judged, why=" ".join(_words(judged, verdict, findings)))
 
 
-def _other_conditions(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> list[str]:
-    """The conditions under which a sure verdict would be another one."""
-    if verdict == "open" or not findings[0].rest_holds:
-        return []
-    return [
-        condition
-        for condition in findings[0].elsewhere
-        if any(
-            claim.met(value) != (verdict == "holds") for one in findings for value in one.elsewhere[condition].values()
+def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[str]:
+    """Why: what was measured, with each seed, under other conditions and on other data, and what it comes to."""
+    claim, main, values = judged.claim, findings[0], judged.seeds
+    if claim.ill_posed:
+        yield claim.ill_posed
+    yield main.why
+    decided = [_decides(claim, finding) for finding in findings]
+    if len(findings) > 1:
+        unsure = f", {decided.count('open')} open" if "open" in decided else ""
+        yield (
+            f"It holds with {decided.count('holds')} of {len(findings)} seeds{unsure}: "
+            f"{min(values):.3g} to {max(values):.3g}."
         )
-    ]
+    for condition, choices in main.elsewhere.items():
+        values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
+        yield f"With {condition} {listed(list(choices))}: {listed(values_there)}."
+    if judged.control is not None:
+        on_control, values_there = judged.control
+        yield f"On leak-free letter data: {on_control} ({', '.join(f'{value:.3g}' for value in values_there)})."
+    if judged.depends_on:
+        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
+        yield f"It depends on {listed(list(judged.depends_on))}{sure}."
+    elif across := sum(_reaches_across(claim, finding) for finding in findings) * (judged.verdict == "open"):
+        of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""
+        yield f"The interval{of} reaches across {claim.threshold.split()[-1]}."
+
+
+def _under(findings: Sequence[Finding], condition: str, choice: str) -> list[Finding]:
+    """What each seed says under another condition."""
+    return [under for finding in findings if (under := finding.under(condition, choice)) is not None]
+
+
+def _differs(verdict: Verdict, other: Verdict) -> bool:
+    """Whether two verdicts surely differ."""
+    return verdict != other and "open" not in (verdict, other)
 
 
 def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding], NotTested | None]:
@@ -97,29 +110,34 @@ def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding]
     return findings, refused
 
 
-def _met(claim: Claim, finding: Finding) -> bool:
-    return finding.rest_holds and claim.met(finding.value)
-
-
 def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
-    """Each seed decides with its whole interval: where seeds differ it depends, where one is not sure it is open."""
-    held = [_met(claim, finding) for finding in findings]
-    if len(set(held)) > 1:
+    """Each seed decides with its whole interval.
+
+    If one surely holds and another surely fails, it depends; if all that are sure agree and one is not, it is open.
+    """
+    decided: list[Verdict] = [_decides(claim, finding) for finding in findings]
+    if "holds" in decided and "fails" in decided:
         return "depends"
-    if any(_reaches_across(claim, finding) for finding in findings):
+    return "open" if "open" in decided else decided[0]
+
+
+def _decides(claim: Claim, finding: Finding) -> Verdict:
+    """What one seed says: ``open`` if its interval has ends on both sides of the threshold."""
+    if finding.rest_holds is False:
+        return "fails"
+    if _reaches_across(claim, finding) or (finding.rest_holds is None and claim.met(finding.value)):
         return "open"
-    return "holds" if held[0] else "fails"
+    return "holds" if claim.met(finding.value) else "fails"
 
 
 def _reaches_across(claim: Claim, finding: Finding) -> bool:
-    """Whether the ends of an interval lie on both sides of the threshold, and so decide."""
-    ends = [end for end in finding.interval or () if end == end]
-    return finding.rest_holds and len({claim.met(end) for end in ends}) > 1
+    """Whether the ends of an interval lie on both sides of the threshold."""
+    return len({claim.met(end) for end in finding.interval or () if not math.isnan(end)}) > 1
 
 
 def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, tuple[float, ...]] | None:
-    """What a statement about the letter model comes to where it learned from leak-free data."""
-    if claim.kind != "trained" or evidence[0].asked != {"letter"}:
+    """What a statement that the letter model takes part in comes to where it learned from leak-free data."""
+    if claim.kind != "trained" or "letter" not in evidence[0].asked:
         return None
     findings, _ = _findings(claim, [one.on_control() for one in evidence])
     if not findings:

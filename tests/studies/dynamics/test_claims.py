@@ -8,6 +8,8 @@ import pytest
 from dynamics_world import World, made_up, made_up_mechanism, world_score
 
 from whatwhere.studies.dynamics import DYNAMICS
+from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.learning import in_order
 from whatwhere.studies.mechanism.tables import GroupAblation
 
 IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
@@ -21,7 +23,8 @@ def test_in_the_papers_world_every_claim_holds(world: World) -> None:
     judged = world.judged(control=True)
     assert judged["control-hops-in-order"].verdict == "holds"
     assert {name: one.depends_on for name, one in judged.items() if one.verdict != "holds"} == {
-        "letter-hops-together": ("data",)
+        "letter-hops-together": ("data",),
+        "purity-follows-accuracy": ("data",),  # all heads are pure at once, hop classes come one after another
     }
 
 
@@ -37,7 +40,7 @@ def test_hops_learned_at_once_or_out_of_order_are_no_gradient(world: World) -> N
 @pytest.mark.slow
 def test_the_order_is_told_in_steps_with_its_inputs(world: World) -> None:
     one = world.judged()["number-hops-in-order"]
-    assert one.why.startswith("0.9 is reached at steps 289, 389, 489 and 589 for 1, 2, 3 and 4 hops.")
+    assert one.why.startswith("0.9 is reached at steps 289, 389, 489 and 589 for 1, 2, 3 and 4 hops: each")
     assert one.inputs == 1200
     assert one.interval is not None
     assert one.interval[0] > 1.9
@@ -46,7 +49,7 @@ def test_the_order_is_told_in_steps_with_its_inputs(world: World) -> None:
 @pytest.mark.slow
 def test_letters_one_after_another_are_not_together(world: World) -> None:
     world.dynamics["letter"] = made_up("letter", IN_ORDER)
-    assert world.failing() == {"letter-hops-together"}
+    assert world.failing() == {"letter-hops-together", "purity-follows-accuracy"}
     world.dynamics["letter"]._inputs = {"task": {"name": "letter", "generator": "decoy"}}
     assert world.judged()["letter-hops-together"].why.endswith("leak-free data, not on the authors'.")
 
@@ -101,7 +104,7 @@ def test_without_positional_heads_there_is_no_staircase_and_one_kind_only(world:
     world.dynamics["number"] = made_up("number", IN_ORDER, score)
     assert world.failing() == {
         "pure-at-maximum-number-all", "pure-at-maximum-number-needed", "number-suffices-with-both-kinds",
-        "number-has-both-kinds", "positional-purity-steps",
+        "number-has-both-kinds", "positional-purity-steps", "purity-follows-accuracy", "positional-heads-before-hops",
     }  # fmt: skip
     assert "no head ever is, over all swaps" in world.judged()["positional-purity-steps"].why
 
@@ -137,13 +140,55 @@ def test_a_kind_is_needed_if_its_heads_together_are(world: World) -> None:
     )
 
 
-def test_a_letter_model_that_needs_another_kind_too_does_not_need_symbolic_heads_only(world: World) -> None:
+def test_a_letter_model_whose_symbolic_heads_do_not_suffice_alone_does_not_need_them_only(world: World) -> None:
     rows = world.mechanism["letter"].rows("groups", GroupAblation)
-    mixed = [replace(row, group="all mixed") for row in rows]
-    for extra, verdict in ((mixed, "fails"), ([replace(row, needed=False) for row in mixed], "holds")):
+    alone = [replace(row, family="all but", group="all but symbolic") for row in rows if row.group == "all symbolic"]
+    for after, verdict in ((alone[0].after, "fails"), (alone[0].before, "holds")):
         world.mechanism["letter"] = made_up_mechanism("letter", range(12), "1.0 2.0 3.0", None)
-        world.mechanism["letter"].write("groups", [*rows, *extra])
+        world.mechanism["letter"].write("groups", [*rows, *(replace(row, after=after) for row in alone)])
         assert world.judged()["letter-needs-only-symbolic"].verdict == verdict
+
+
+def test_hop_classes_that_do_without_the_later_half_do_not_need_the_last_layer(world: World) -> None:
+    rows = world.mechanism["letter"].rows("groups", GroupAblation)
+    kept = [replace(row, needed=row.needed and row.family != "late layers") for row in rows]
+    world.mechanism["letter"] = made_up_mechanism("letter", range(12), "1.0 2.0 3.0", None)
+    world.mechanism["letter"].write("groups", kept)
+    one = world.judged()["letter-last-layer-needed"]
+    assert (one.verdict, one.value) == ("fails", 0)
+
+
+def test_hop_classes_that_come_before_the_last_layer_do_not_wait_for_it(world: World) -> None:
+    world.dynamics["letter"] = made_up("letter", (200, 200, 400, 400))
+    one = world.judged()["letter-last-layer-before-hops"]
+    assert (one.verdict, one.value) == ("fails", 2)
+    assert one.why.startswith("Layer 11 is purely symbolic for good from step 300 on; the last hop class reaches 0.9")
+
+
+def test_the_tolerance_of_purity_may_decide_which_kinds_are_needed(world: World) -> None:
+    rows = world.mechanism["number"].rows("groups", GroupAblation)
+    loose = [replace(row, family="kind at gamma 0.2", needed=False) for row in rows if row.family == "kind"]
+    world.mechanism["number"] = made_up_mechanism("number", range(12), "1.0 6.0", None)
+    world.mechanism["number"].write("groups", [*rows, *loose])
+    one = world.judged()["number-needs-both-kinds"]
+    assert (one.verdict, one.depends_on) == ("depends", ("gamma",))
+    assert "With gamma 0.2: 0." in one.why
+
+
+def test_symbolic_heads_that_come_after_the_first_positional_one_are_early_by_one_reading_only(world: World) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.6, 0.7) if layer > 3 and 0 < step < 500 else world_score("number", layer, step)
+
+    world.dynamics["number"] = made_up("number", IN_ORDER, score)
+    one = world.judged()["symbolic-purity-early"]
+    assert (one.verdict, one.depends_on) == ("depends", ("reading",))
+
+
+def test_an_order_that_the_inputs_do_not_decide_is_open() -> None:
+    run = Training(made_up("number", (300, 400, 500, 500)))
+    assert in_order(Training(made_up("number", IN_ORDER))) is True
+    assert in_order(Training(made_up("number", (600, 300, 400, 500)))) is False
+    assert in_order(run) is None, "the last two come at the same step"
 
 
 @pytest.mark.slow

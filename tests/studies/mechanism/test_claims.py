@@ -152,7 +152,8 @@ def test_roles_of_heads_that_are_not_needed_do_not_matter(world: World) -> None:
 def test_where_no_head_is_needed_alone_those_that_suffice_are_asked(world: World) -> None:
     world.put("number", "ablation", ablation(set()))
     world.put("number", "verdicts", [*verdicts("index")[:4], *verdicts("elsewhere")[4:]])
-    assert world.judged()["number-heads-index"].verdict == "holds"
+    one = world.judged()["number-heads-index"]
+    assert (one.verdict, one.depends_on) == ("depends", ("heads",)), "they hold, and other pure heads look elsewhere"
     world.put("number", "sufficient", sufficient(0, 1, 2, 5))
     assert world.judged()["number-heads-index"].verdict == "fails"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.stats import spearmanr
 
 from whatwhere.heads.purity import KINDS, Kind, Purity
-from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import Lag
 from whatwhere.studies.evidence import LEARNED
@@ -34,16 +35,56 @@ def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.nd
     return scored, run.accuracy[evaluated]
 
 
-def purity_with_accuracy(run: Training) -> float:
-    """Rank correlation, over checkpoints, of the number of pure heads with mean accuracy."""
+@dataclass(frozen=True)
+class Association:
+    """How two curves over checkpoints go together, against the same curves shifted far in time.
+
+    Two curves that rise once always correlate; shifts tell whether these rise at about the same time.
+
+    Attributes:
+        correlation: Spearman's rank correlation.
+        by_shift: share of the far shifts (by a quarter of the checkpoints or more) at which the two correlate as well.
+        lag: the shift, in checkpoints, at which they correlate best; positive if the second curve is ahead.
+    """
+
+    correlation: float
+    by_shift: float
+    lag: int
+
+    @classmethod
+    def of(cls, a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> Association:
+        """Of two curves. A shifted one keeps its first or last value where it has none."""
+        n = len(a)
+        shifts = np.arange(1 - n, n)
+        at = np.array([rank_correlation(a, b[np.clip(np.arange(n) - by, 0, n - 1)]) for by in shifts])
+        if np.isnan(found := float(at[n - 1])):
+            return cls(found, found, 0)
+        best = shifts[np.flatnonzero(at >= np.nanmax(at) - 1e-12)]
+        return cls(found, float((at[abs(shifts) >= n / 4] >= found).mean()), int(best[abs(best).argmin()]))
+
+
+def purity_with_accuracy(run: Training) -> Association:
+    """The number of pure heads with mean accuracy, over checkpoints."""
     (scored, accuracy), found = at_scored_steps(run), run.scores.purity()
-    return rank_correlation((found.positional | found.symbolic).sum((1, 2))[scored], accuracy.mean(1))
+    return Association.of((found.positional | found.symbolic).sum((1, 2))[scored], accuracy.mean(1))
 
 
-def heads_with_hops(run: Training, kind: Kind) -> float:
-    """Rank correlation, over checkpoints, of the pure heads of a kind with the hop classes that are learned."""
+def heads_with_hops(run: Training, kind: Kind) -> Association:
+    """The pure heads of a kind with the hop classes that are learned, over checkpoints."""
     scored, accuracy = at_scored_steps(run)
-    return rank_correlation(run.scores.purity().pure(kind).sum((1, 2))[scored], (accuracy >= LEARNED).sum(1))
+    return Association.of(run.scores.purity().pure(kind).sum((1, 2))[scored], (accuracy >= LEARNED).sum(1))
+
+
+def seen_learned(run: Training) -> dict[int, int]:
+    """The first scored checkpoint at which each hop class is learned: between two nobody knows what came first."""
+    steps = run.scores.steps
+    return {hop: int(steps[steps >= at].min(initial=steps[-1])) for hop, at in crossings(run).items()}
+
+
+def pure_when_learned(run: Training, history: ScoreHistory, kind: Kind) -> dict[int, int]:
+    """How many heads of a kind are pure for good when each hop class is seen to be learned."""
+    pure = [step for step, _, _ in history.purity().joined(kind)]
+    return {hop: sum(step <= seen for step in pure) for hop, seen in seen_learned(run).items()}
 
 
 def lags(run: Training) -> list[Lag]:

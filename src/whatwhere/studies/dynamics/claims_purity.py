@@ -10,7 +10,6 @@ across windows (docs/scores.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,12 @@ from whatwhere.heads.purity import GAMMAS, KINDS, label_of
 from whatwhere.heads.summary import WindowScores
 from whatwhere.studies.claim import Finding, listed
 from whatwhere.studies.dynamics import learned_runs
-from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
+from whatwhere.studies.dynamics.association import (
+    heads_with_hops,
+    pure_when_learned,
+    purity_with_accuracy,
+    seen_learned,
+)
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learned_runs import (
     Heads,
@@ -34,8 +38,8 @@ from whatwhere.studies.dynamics.learned_runs import (
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.claims import without_kind
-from whatwhere.studies.mechanism.tables import GroupAblation, Head
+from whatwhere.studies.mechanism.claims import Lost, late_half, over_gammas, symbolic_alone, without_kind
+from whatwhere.studies.mechanism.tables import Head
 from whatwhere.trace.layer import counted
 
 _OF: dict[Which, str] = {
@@ -87,15 +91,31 @@ def kinds_within_window(evidence: Evidence) -> Finding:
 
 def kinds_needed(evidence: Evidence, model: str) -> Finding:
     """How many kinds of pure heads a model needs: without all heads of the kind a hop class is lost."""
+
+    def needed(lost: Lost) -> float:
+        return float(sum(kind in lost and lost[kind].needed for kind in KINDS))
+
     run, lost = learned(evidence, model), without_kind(evidence, model)
-    return _finding(run, sum(kind in lost and lost[kind].needed for kind in KINDS), _told_losses(lost))
+    return _finding(run, needed(lost), _told_losses(lost), elsewhere=over_gammas(evidence, model, needed))
 
 
 def only_symbolic_needed(evidence: Evidence, model: str) -> Finding:
-    """Of the kinds of heads that a model needs, the share that is symbolic."""
-    run, lost = learned(evidence, model), without_kind(evidence, model)
-    needed = [kind for kind, row in lost.items() if row.needed]
-    return _finding(run, ("symbolic" in needed) / max(len(needed), 1), _told_losses(lost))
+    """The worst hop class with symbolic heads alone; without these a hop class must be lost."""
+    learned(evidence, model)
+    lost, alone = without_kind(evidence, model), symbolic_alone(evidence, model)
+    if "symbolic" not in lost:
+        raise NotTested(f"no head of the {model} model ends purely symbolic.")
+    why = f"With symbolic heads alone {alone.value:.2f} of the worst hop class is left. {_told_losses(lost)}"
+    return Finding(alone.value, why, alone.interval, alone.n, rest_holds=lost["symbolic"].needed)
+
+
+def last_layer_needed(evidence: Evidence, model: str) -> Finding:
+    """The share of hop classes that are lost if the heads of the later half of the layers are ablated together."""
+    run, rows = learned(evidence, model), late_half(evidence, model)
+    told = ", ".join(f"{row.loss:.2f} ({counted(row.hops, 'hop')})" for row in rows)
+    return _finding(
+        run, np.mean([row.needed for row in rows]), f"Without {rows[0].group} together hop classes lose {told}."
+    )
 
 
 def letter_symbolic_only(evidence: Evidence) -> Finding:
@@ -143,8 +163,14 @@ def symbolic_early(evidence: Evidence) -> Finding:
         return Finding(float("inf"), "No head of the number model becomes purely symbolic for good.")
     last = max(crossings(run).values())
     step, layer, _ = joined[0]
-    why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {last:,.0f}."
-    return _finding(run, step / max(last, 1.0), why)
+    why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {last:,.0f}"
+    positional = run.scores.purity().joined("positional")
+    if not positional:
+        return _finding(run, step / max(last, 1.0), f"{why}.")
+    earliest = positional[0][0]
+    why += f", and the first head is positional for good from step {earliest:,} on."
+    others = {"reading": {"before the first positional head": step / max(earliest, 1.0)}}
+    return _finding(run, step / max(last, 1.0), why, elsewhere=others)
 
 
 def shift_at_smaller_gamma(evidence: Evidence) -> Finding:
@@ -180,26 +206,56 @@ def last_to_be_symbolic(evidence: Evidence) -> Finding:
     return _finding(run, later(run.scores), why, elsewhere=over_band(run, later))
 
 
+def last_layer_before_hops(evidence: Evidence) -> Finding:
+    """How many hop classes of the letter model are learned before the head of the last layer is purely symbolic."""
+    run = learned(evidence, "letter", from_start=True)
+    last = run.scores.shape[0] - 1
+
+    def earlier(history: ScoreHistory) -> float:
+        joined = {layer: step for step, layer, _ in history.purity().joined("symbolic")}
+        return float(sum(seen < joined.get(last, math.inf) for seen in seen_learned(run).values()))
+
+    joined = {layer: step for step, layer, _ in run.scores.purity().joined("symbolic")}
+    when = (
+        f"is purely symbolic for good from step {joined[last]:,} on" if last in joined else "never is purely symbolic"
+    )
+    why = f"Layer {last} {when}; the last hop class reaches 0.9 at step {max(crossings(run).values()):,.0f}."
+    return _finding(run, earlier(run.scores), why, elsewhere=over_band(run, earlier))
+
+
 def purity_follows_accuracy(evidence: Evidence) -> Finding:
-    """The weaker of the two models' rank correlations of pure heads with accuracy, over checkpoints."""
+    """Pure heads with accuracy over checkpoints: the share of far shifts in time that correlate as well."""
     runs = {model: learned(evidence, model) for model in ("number", "letter")}
     found = {model: purity_with_accuracy(run) for model, run in runs.items()}
-    told = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
-    if any(map(math.isnan, found.values())):
-        raise NotTested(f"too few checkpoints differ to rank them: {told}.")
-    return _finding(runs["letter"], min(found.values()), f"Spearman's rank correlation: {told}.")
+    told = ", ".join(
+        f"{model} {one.correlation:.2f} (best if purity is {one.lag} checkpoints later)" for model, one in found.items()
+    )
+    if any(math.isnan(one.by_shift) for one in found.values()):
+        raise NotTested("too few checkpoints differ to rank them.")
+    why = f"Spearman's rank correlation: {told}."
+    return _finding(runs["letter"], max(one.by_shift for one in found.values()), why)
 
 
 def positional_with_hops(evidence: Evidence) -> Finding:
-    """The rank correlation of the number model's positional heads with the hop classes that it has learned."""
+    """Positional heads with learned hop classes: the share of far shifts in time that correlate as well."""
     run = learned(evidence, "number")
-    value = heads_with_hops(run, "positional")
-    if math.isnan(value):
+    found = heads_with_hops(run, "positional")
+    if math.isnan(found.by_shift):
         raise NotTested("no head of the number model becomes purely positional, or no hop class is learned on the way.")
-    joined = {layer: step for step, layer, _ in run.scores.purity().joined("positional")}
-    heads = ", ".join(f"layer {layer} at {step:,}" for layer, step in joined.items()) or "none for good"
-    hops = ", ".join(f"{hop} hops at {step:,.0f}" for hop, step in crossings(run).items())
-    return _finding(run, value, f"Positional heads: {heads}. Learned: {hops}.")
+    why = f"Spearman's rank correlation: {found.correlation:.2f} (best if heads are {found.lag} checkpoints later)."
+    return _finding(run, found.by_shift, why)
+
+
+def positional_before_hops(evidence: Evidence) -> Finding:
+    """The share of hop classes that are learned once there is a purely positional head."""
+    run = learned(evidence, "number", from_start=True)
+
+    def ready(history: ScoreHistory) -> float:
+        return float(np.mean([heads > 0 for heads in pure_when_learned(run, history, "positional").values()]))
+
+    counts, steps = pure_when_learned(run, run.scores, "positional"), crossings(run)
+    told = ", ".join(f"{heads} by step {steps[hop]:,.0f} ({counted(hop, 'hop')})" for hop, heads in counts.items())
+    return _finding(run, ready(run.scores), f"Purely positional for good: {told}.", elsewhere=over_band(run, ready))
 
 
 def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
@@ -225,7 +281,7 @@ def _name(run: Training, head: Head) -> str:
     return head_name(*head, run.scores.shape[1])
 
 
-def _told_losses(lost: Mapping[str, GroupAblation]) -> str:
+def _told_losses(lost: Lost) -> str:
     parts = [
         f"{kind} heads ({row.heads}) {row.loss:.2f} ({counted(row.hops, 'hop')})" for kind, row in sorted(lost.items())
     ]

@@ -33,7 +33,11 @@ def summary(results: Results) -> Sequence[RenderableType]:
         + (f"it is maximal from step {run.best:,.0f} on." if run.best == run.best else "it was never measured.")
         + f"\nStep at which each hop class reaches {LEARNED}: {', '.join(reached)}."
         + "\nRank correlation of pure heads with accuracy, over checkpoints: "
-        + (f"{follows:.2f}." if follows == follows else "undefined (one never changes).")
+        + (
+            f"{follows.correlation:.2f} ({follows.by_shift:.0%} of all shifts in time reach as much)."
+            if follows.by_shift == follows.by_shift
+            else "undefined (one never changes)."
+        )
     )
     more = [_gradients_table(run)] if results.has("gradients") else []
     return [text, _heads_table(run), _readings_table(run), *more]

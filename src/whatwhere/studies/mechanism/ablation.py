@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import binomtest
 from torch import Tensor
 
+from whatwhere.heads.purity import GAMMAS, label_of
 from whatwhere.heads.roles import RoleShare
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
@@ -38,6 +39,8 @@ LOSS = 0.05
 """A head is needed if more of a hop class's accuracy is lost without it, ..."""
 ALPHA = 0.001
 """... by a test at this level: 0.05 divided by the 48 tests of the paper's models (12 heads, 4 hop classes)."""
+OTHER_GAMMAS = (0.05, 0.2)
+"""Tolerances of purity besides the usual one at which the heads of a kind are ablated together."""
 SERVES = 0.25
 """A layer serves a distance if it brings the answer to at least this share of the positions there."""
 
@@ -124,13 +127,26 @@ def groups_of(kinds: Sequence[Kind], needed: Collection[Head]) -> list[Group]:
         Group("late layers", f"layers {first}-{last}", tuple(head for head in heads if head[0] >= first))
         for first in range(1, last)
     ]
-    of_kind = {row.label: {(one.layer, one.head) for one in kinds if one.label == row.label} for row in kinds}
-    for label, chosen in sorted(of_kind.items()):
-        groups.append(Group("kind", f"all {label}", tuple(sorted(chosen))))
+    for gamma in (GAMMAS[0], *OTHER_GAMMAS):
+        for label, chosen in sorted(_by_label(kinds, gamma).items()):
+            groups.append(Group(kind_family(gamma), f"all {label}", tuple(sorted(chosen))))
+    of_kind = _by_label(kinds, GAMMAS[0])
     for name, kept in (*sorted(of_kind.items()), *([("needed", set(needed))] if needed else [])):
         groups.append(Group("all but", f"all but {name}", tuple(head for head in heads if head not in kept)))
     groups.append(Group("all but", "all", tuple(heads)))
     return [group for group in groups if group.heads]
+
+
+def kind_family(gamma: float) -> str:
+    """The family of all heads of a kind, at a tolerance of purity."""
+    return "kind" if gamma == GAMMAS[0] else f"kind at gamma {gamma:g}"
+
+
+def _by_label(kinds: Sequence[Kind], gamma: float) -> dict[str, set[Head]]:
+    heads: dict[str, set[Head]] = {}
+    for row in kinds:
+        heads.setdefault(label_of(row.positional.value, row.symbolic.value, gamma), set()).add((row.layer, row.head))
+    return heads
 
 
 def answered(ablation: MeanAblation, batch: Batch, sets: Sequence[Collection[Head]]) -> Bool[np.ndarray, "set n"]:
@@ -149,9 +165,12 @@ def _losses(
 ) -> Iterator[tuple[Any, tuple]]:
     """For each set (by its key) and hop class the last six columns of both tables."""
     progress(what, 1, 2)
-    whole, *without = answered(ablation, batch, [(), *sets.values()])
+    different = list({frozenset(heads) for heads in sets.values()})
+    whole, *without = answered(ablation, batch, [(), *different])
+    right_without = dict(zip(different, without, strict=True))
     progress(what, 2, 2)
-    for key, right in zip(sets, without, strict=True):
+    for key, heads in sets.items():
+        right = right_without[frozenset(heads)]
         for hops in np.unique(batch.hops).tolist():
             before, after = (each[batch.hops == hops] for each in (whole, right))
             loss, p_value = float(before.mean() - after.mean()), mcnemar(before, after)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from whatwhere.heads.estimate import Estimate
+from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
+from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
 from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
 from whatwhere.studies.mechanism.tables import (
     Ablation,
@@ -20,6 +24,9 @@ from whatwhere.studies.mechanism.tables import (
 )
 from whatwhere.studies.theorems.claims import errors_of
 
+Lost = Mapping[str, GroupAblation]
+"""By kind of heads, the hop class that loses most without them."""
+Elsewhere = dict[str, dict[str, float | Estimate]]
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
 REFLEXIVE = "itself"
 """The role of a head that looks at the query itself, as Reflexive does."""
@@ -49,12 +56,34 @@ def working_heads(evidence: Evidence, model: str) -> list[Head]:
     return sorted(heads)
 
 
-def without_kind(evidence: Evidence, model: str) -> dict[str, GroupAblation]:
+def without_kind(evidence: Evidence, model: str, gamma: float = GAMMAS[0]) -> dict[str, GroupAblation]:
     """By kind of heads, the hop class that loses most if all heads of this kind are ablated together."""
     ablations(evidence, model)
-    rows = [row for row in evidence.rows("mechanism", model, "groups", GroupAblation) if row.family == "kind"]
+    family = kind_family(gamma)
+    rows = [row for row in evidence.rows("mechanism", model, "groups", GroupAblation) if row.family == family]
     worst = sorted(rows, key=lambda row: (row.needed, row.loss))
     return {row.group.removeprefix("all "): row for row in worst}  # of a kind, the last one stays
+
+
+def over_gammas(evidence: Evidence, model: str, number: Callable[[Lost], float | Estimate]) -> Elsewhere:
+    """What a number about heads of a kind would be at the other tolerances of purity."""
+    lost = {f"{gamma:g}": without_kind(evidence, model, gamma) for gamma in OTHER_GAMMAS}
+    others = {gamma: number(rows) for gamma, rows in lost.items() if rows}
+    return {"gamma": others} if others else {}
+
+
+def symbolic_alone(evidence: Evidence, model: str) -> Estimate:
+    """The accuracy of the worst hop class if all heads but the purely symbolic ones are ablated."""
+    groups = evidence.rows("mechanism", model, "groups", GroupAblation)
+    left = [row.after for row in groups if row.group == "all but symbolic"]  # none: all heads are symbolic
+    return min(left or [row.before for row in groups], key=lambda share: share.value)
+
+
+def late_half(evidence: Evidence, model: str) -> list[GroupAblation]:
+    """What each hop class loses if the heads of the later half of the layers are ablated together."""
+    depth = 1 + max(row.layer for row in ablations(evidence, model))
+    group = f"layers {depth // 2}-{depth - 1}"
+    return [row for row in evidence.rows("mechanism", model, "groups", GroupAblation) if row.group == group]
 
 
 def symbolic_propagate(evidence: Evidence, model: str) -> Finding:
@@ -62,22 +91,38 @@ def symbolic_propagate(evidence: Evidence, model: str) -> Finding:
     row = without_kind(evidence, model).get("symbolic")
     if row is None:
         raise NotTested(f"no head of the {model} model ends purely symbolic.")
+    others = over_gammas(evidence, model, lambda lost: lost["symbolic"].after if "symbolic" in lost else row.before)
     why = f"Without heads {row.heads} the worst hop class, {row.hops} hops, goes from {row.before.value:.2f}"
-    return Finding(row.after.value, f"{why} to {row.after.value:.2f}.", row.after.interval, row.after.n)
+    return Finding(
+        row.after.value, f"{why} to {row.after.value:.2f}.", row.after.interval, row.after.n, elsewhere=others
+    )
 
 
 def roles(evidence: Evidence, model: str) -> Finding:
     """The lowest share, among the needed heads, of queries whose strongest key is where an ideal function looks."""
     heads = needed_heads(evidence, model) or working_heads(evidence, model)
-    rows = [row for row in evidence.rows("mechanism", model, "verdicts", Verdict) if (row.layer, row.head) in heads]
-    ideal = (FUNCTION[model].lower(), REFLEXIVE)
-    told = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in rows)
-    worst = min(rows, key=lambda row: row.share.value if row.role in ideal else -row.share.value)
-    value, low, high = worst.share.value, *worst.share.interval
-    if worst.role not in ideal:  # another role is commoner, so the ideal ones have at most the rest
-        value, low, high = 1 - value, 1 - high, 1 - low
-    why, ideal_roles = f"The commonest role of each head: {told}.", all(row.role in ideal for row in rows)
-    return Finding(value, why, (low, high), worst.share.n, rest_holds=ideal_roles)
+    rows = evidence.rows("mechanism", model, "verdicts", Verdict)
+    asked = [row for row in rows if (row.layer, row.head) in heads]
+    told = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in asked)
+    worst = min((_ideal_share(row, model) for row in asked), key=lambda share: share.value)
+    pure = {(row.layer, row.head) for row in evidence.rows("mechanism", model, "kinds", Kind) if row.label in KINDS}
+    of_pure = [_ideal_share(row, model) for row in rows if (row.layer, row.head) in pure]
+    others = {"heads": {"all pure ones": min(of_pure, key=lambda share: share.value)}} if of_pure else {}
+    ideal_roles = all(row.role in _ideal(model) for row in asked)
+    why = f"The commonest role of each head: {told}."
+    return Finding(worst.value, why, worst.interval, worst.n, rest_holds=ideal_roles, elsewhere=others)
+
+
+def _ideal(model: str) -> tuple[str, str]:
+    return FUNCTION[model].lower(), REFLEXIVE
+
+
+def _ideal_share(row: Verdict, model: str) -> Estimate:
+    """How often a head looks where an ideal function does: at most what another role leaves, if that is commoner."""
+    if row.role in _ideal(model):
+        return row.share
+    share = row.share
+    return Estimate(1 - share.value, 1 - share.high, 1 - share.low, share.n)
 
 
 def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
@@ -91,9 +136,17 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     told = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
     why = f"Layers until the answer can be read at the last token, by hops: {told}."
     first, last = rows[0], rows[-1]
-    further = (last.layers.value - first.layers.value) / max(last.hops - first.hops, 1)
-    elsewhere = {"count": {"the layers of a further hop, less one": abs(further - 1)}} if len(rows) > 1 else {}
+    elsewhere = {"count": {"the layers of a further hop, less one": _further(first, last)}} if len(rows) > 1 else {}
     return Finding(value, why, (min(ends), max(ends)), worst.layers.n, elsewhere=elsewhere)
+
+
+def _further(first: LayersUsed, last: LayersUsed) -> Estimate:
+    """How far the layers of a further hop are from one; hop classes are other inputs, so that their errors add up."""
+    hops, low, high = last.hops - first.hops, first.layers, last.layers
+    further = (high.value - low.value) / hops - 1
+    width = math.hypot(high.high - high.low, low.high - low.low) / 2 / hops
+    nearest = max(0.0, abs(further) - width)
+    return Estimate(abs(further), nearest, abs(further) + width, min(low.n, high.n))
 
 
 def reflexive_is_symbolic(evidence: Evidence) -> Finding:

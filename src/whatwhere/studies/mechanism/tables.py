@@ -192,7 +192,7 @@ class GroupAblation:
     """The same for several heads together."""
 
     family: str
-    """``late layers``, ``kind`` (all heads of a label), ``all but`` (only a set of heads is left)."""
+    """``late layers``; ``kind`` or ``kind at gamma 0.2`` (all heads of a label); ``all but`` (only a set is left)."""
     group: str
     heads: str
     """The heads that are ablated, as ``layer.head``, with spaces between them."""
