@@ -45,7 +45,7 @@ class Association:
     Attributes:
         correlation: Spearman's rank correlation.
         by_shift: share of the far shifts (by a quarter of the checkpoints or more) at which the two correlate as well.
-        lag: the shift, in checkpoints, at which they correlate best; positive if the first curve, of heads, comes later.
+        lag: the shift, in checkpoints, at which they correlate best; positive if the first curve (heads) comes later.
     """
 
     correlation: float
