@@ -154,6 +154,8 @@ def study(
 
     if existing not in ("keep", "replace", "discard"):
         raise WhatwhereError(f"expected existing to be keep, replace or discard, got {existing!r:.80}.")
+    if out is not None and not (isinstance(out, str | Path) and str(out)):
+        raise WhatwhereError(f"expected a directory for out, got {out!r:.80}; leave it out to keep nothing.")
     asked = study_named(name)
     chosen = asked.with_settings(**settings)
     if source is None and asked.source is None and asked.subject.argument is not None:
