@@ -3,8 +3,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import whatwhere as ww
+from whatwhere.model.gptj import GPTJ
 
 
 def test_every_public_name_is_there():
@@ -30,6 +32,19 @@ def test_what_is_of_another_kind_is_refused_with_what_to_do():
         "ww.score(model)": "expected a trace, got a GPTJ; make one with whatwhere.trace(model, tokens).",
         "ww.trace(model, 'c2 b1')": f"{text}: task.encode(text)[None]",
         "ww.run(model, ['c2', 'b1'])": text,
+        "ww.trace(model, None)": "expected tokens as a table of ids [batch, seq], got a NoneType",
+        "ww.trace(model, [[1, 2], [1]])": "expected tokens as a table of ids [batch, seq], got a list",
+        "ww.score(model, model.task.sample(2).tokens)": "expected a trace, got a GPTJ",
+        "ww.score(ww.trace(model, model.task.sample(2).tokens), 'warm')": "expected a tau above 0, got warm",
+        "ww.load(None)": "expected the name of a model or a path, got a NoneType",
+        "ww.study('length', 3)": "expected the name of a model or a path, got a int",
+        "ww.study('dynamics', model)": "expected a run directory, as whatwhere train makes it, got a GPTJ",
+        "ww.study('length', model, step=3)": "expected a run directory, since step 3 was asked for; got a loaded GPTJ",
+        "ww.study('heads', model, out='')": "expected a directory for out, got ''",
+        "ww.study('heads', model, out=5)": "expected a directory for out, got 5",
+        "model.task.sample(1.5)": "expected whole numbers n and extra_target, got 1.5 and 0",
+        "model.task.sample(None)": "expected whole numbers n and extra_target, got None and 0",
+        "model.task.sample(2, seed='a')": "expected a seed of 0 or more",
     }
     code = "import whatwhere as ww\nmodel = ww.load('letter')\n"
     code += "".join(f"try: {call}\nexcept ww.WhatwhereError as error: print(error)\n" for call in refused)
@@ -37,6 +52,16 @@ def test_what_is_of_another_kind_is_refused_with_what_to_do():
     assert len(told) == len(refused)
     for line, message in zip(told, refused.values(), strict=True):
         assert line.startswith(message), line
+
+
+@pytest.mark.parametrize("name", ["heads", "length"])
+def test_a_model_with_weights_that_are_no_numbers_is_not_measured(name: str):
+    model = ww.load("letter")
+    assert isinstance(model, GPTJ)
+    with torch.no_grad():
+        model.head.weight[0, 0] = float("nan")
+    with pytest.raises(ww.WhatwhereError, match=r"expected a model with finite weights, got .*head.weight"):
+        ww.study(name, model)
 
 
 def test_imports_point_one_way():

@@ -17,6 +17,7 @@ from whatwhere.heads.display import POSITIONAL, SYMBOLIC
 from whatwhere.page import build, write_page
 from whatwhere.page.contents import collect
 from whatwhere.page.writing import read
+from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES, study_named
 
 
@@ -156,8 +157,24 @@ def test_claims_of_another_form_are_refused(tmp_path: Path, content: str) -> Non
         write_page(tmp_path)
 
 
-def test_times_that_are_no_table_are_refused(tmp_path: Path) -> None:
+def test_times_that_are_no_table_or_were_edited_are_refused_and_those_of_nobody_are_not_shown(tmp_path: Path) -> None:
     write_dynamics(tmp_path / "number", "number", layers=2)
-    (tmp_path / "timing.csv").write_text("")
+    (tmp_path / "timing.csv").write_text("job,seconds\ntrain,1\n")
+    assert collect(tmp_path)[0]["timing"] is None
+    manifest = Manifest(tmp_path)
+    manifest.begin("reproduction", {}, {})
+    manifest.put("timing.csv", b"job,seconds\ntrain,1\n")
+    manifest.finish(0.0)
+    assert collect(tmp_path)[0]["timing"] == {"job": ["train"], "seconds": [1]}
+    (tmp_path / "timing.csv").write_text("job,seconds\ntrain,2\n")
+    with pytest.raises(WhatwhereError, match=r"timing.csv is not the file that manifest.json describes"):
+        write_page(tmp_path)
+    manifest.put("timing.csv", b"")
     with pytest.raises(WhatwhereError, match=r"timing.csv is damaged: .* Remove it"):
         write_page(tmp_path)
+
+
+def test_claims_beside_results_that_are_no_reproduction_are_not_shown(tmp_path: Path) -> None:
+    write_dynamics(tmp_path, "number", layers=2)
+    (tmp_path / "claims.json").write_text('{"claims": [{"id": "made up"}]}')
+    assert collect(tmp_path)[0]["claims"] is None

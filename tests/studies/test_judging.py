@@ -236,6 +236,17 @@ def test_an_earlier_judgement_that_cannot_be_read_is_replaced(tmp_path: Path, ea
     assert json.loads(path.read_text())["changes"] == []
 
 
+def test_an_earlier_judgement_that_was_edited_brings_no_changes(tmp_path: Path):
+    evidence, measure = seeds(0.9)
+    path = write_claims(tmp_path, judge(evidence, [claim(measure, checksum="a")]))
+    edited = path.read_text().replace("above 0.5", "above 0.9")
+    assert edited != path.read_text()
+    for content in (edited, edited.replace('"changes": []', '"changes": [1]')):
+        path.write_text(content)
+        write_claims(tmp_path, judge(evidence, [claim(measure, checksum="b")]))
+        assert json.loads(path.read_text())["changes"] == []
+
+
 RECORD = """
 [sky-is-blue]
 kind = "reading"

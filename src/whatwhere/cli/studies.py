@@ -148,7 +148,7 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
         console.print_json({name: _content(one) for name, one in results.items()})
         return
     for one in results.values():
-        for block in resolve(study.summary)(one):
+        for block in one.blocks():
             console.out.print(block)
     if first.manifest is None:
         console.note("Nothing was kept; --out DIR keeps the tables.")

@@ -67,6 +67,7 @@ def score(
     Raises:
         WhatwhereError: it is no trace, or holds no layer, input or query; tau is not above 0; the reading is unknown.
     """
+    _check_trace(trace)
     weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
     scores = score_weightings(trace, [weighting], samples=samples, seed=seed)[0]
     return scores if reading is None else scores.read(reading, paths)
@@ -76,11 +77,7 @@ def score_weightings(
     trace: Trace, weightings: Sequence[Weighting], *, samples: int | None = None, seed: int = 0
 ) -> list[HeadScores]:
     """Like :func:`score`, for several weightings: they share everything but the weights."""
-    if not isinstance(trace, Trace):
-        raise WhatwhereError(
-            f"expected a trace, got a {type(trace).__name__}; make one with whatwhere.trace(model, tokens)."
-        )
-    trace.check_not_empty()
+    _check_trace(trace)
     if samples is not None and samples < 1:
         raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")
     long = partial(long_scores, samples=samples, generator=torch.Generator().manual_seed(seed))
@@ -91,6 +88,14 @@ def score_weightings(
         HeadScores.of(trace.layers, own, weighting, samples=samples)
         for own, weighting in zip(each, weightings, strict=True)
     ]
+
+
+def _check_trace(trace: object) -> None:
+    if not isinstance(trace, Trace):
+        raise WhatwhereError(
+            f"expected a trace, got a {type(trace).__name__}; make one with whatwhere.trace(model, tokens)."
+        )
+    trace.check_not_empty()
 
 
 ScoresOf = Callable[[LayerTrace, Tensor, Sequence[Factors]], Tensor]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,9 +38,9 @@ class Weighting:
     """The positions whose keys take part in swaps; None for all (the paper's score)."""
 
     def __post_init__(self) -> None:
-        if not LEAST_TAU <= self.tau < math.inf:
+        if not (isinstance(self.tau, Real) and LEAST_TAU <= self.tau < math.inf):
             raise WhatwhereError(
-                f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, {TAU} the default."
+                f"expected a tau above 0, got {self.tau!s:.80}; {LEAST_TAU} is the least, {TAU} the default."
             )
 
     def counted(self, layer: LayerTrace) -> Bool[Tensor, "query key"]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.gptj import GPTJ
@@ -60,6 +61,17 @@ def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
     model.task = task
     set_weights(model, arrays, path)
     return model.requires_grad_(False)
+
+
+def check_finite(model: nn.Module, name: str) -> None:
+    """Refuses a model with weights that are NaN or infinite: it would answer, and wrongly."""
+    parameters = [(one, weights) for one, weights in model.named_parameters() if weights.is_floating_point()]
+    wrong = [one for one, weights in parameters if not weights.is_meta and not bool(torch.isfinite(weights).all())]
+    if wrong:
+        raise WhatwhereError(
+            f"expected a model with finite weights, got {name}, where {len(wrong)} tensors hold NaN or infinity: "
+            f"{wrong[0]}{', ...' * (len(wrong) > 1)}. Take an earlier checkpoint, or load it again."
+        )
 
 
 def model_fingerprint(model: GPTJ) -> str:

@@ -316,7 +316,14 @@ class GPTJ(nn.Module):
         Raises:
             WhatwhereError: they are not a table of whole numbers within the vocabulary.
         """
-        ids = torch.as_tensor(tokens, device=self.gates.device)
+        try:
+            ids = torch.as_tensor(tokens, device=self.gates.device)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            if memory.is_exhausted(error):
+                raise
+            raise WhatwhereError(
+                f"expected tokens as a table of ids [batch, seq], got a {type(tokens).__name__}: {error!s:.100}."
+            ) from error
         if ids.ndim != 2 or ids.is_floating_point() or ids.is_complex() or ids.shape[1] == 0:
             raise WhatwhereError(
                 f"expected tokens as a table of ids [batch, seq], got {ids.dtype} of shape {tuple(ids.shape)}."

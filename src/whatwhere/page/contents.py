@@ -14,12 +14,12 @@ import pandas as pd
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import plain, read_json
-from whatwhere.store.files import read_bytes
+from whatwhere.store.manifest import Manifest
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.evidence import command_for
 from whatwhere.studies.result_places import Place, is_reproduction, no_results, places_in
-from whatwhere.studies.results import Results
+from whatwhere.studies.results import Results, fitting
 from whatwhere.studies.study import resolve
 from whatwhere.studies.subject import ALONE
 from whatwhere.tasks import task_from_dict
@@ -28,6 +28,7 @@ from whatwhere.training.run import Run
 
 STARTS = 3
 """Sequences of each hop class that the sequence explorer can start from."""
+CLAIMS, TIMES = "claims.json", "timing.csv"
 NO_MODEL = ""
 """The key of results that are about no model."""
 
@@ -58,7 +59,7 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
         if place.model or name in tables:
             models[name] = _model(place, results, [other for other in places if other.model == place.model])
     [only] = list(studies.values()) if len(studies) == 1 and not whole and not Run(directory).exists else [None]
-    claims, timing = directory / "claims.json", directory / "timing.csv"
+    claims = directory / CLAIMS
     data = {
         "name": directory.resolve().name if only is None else " ".join(filter(None, (only.name, *models))),
         "kind": "reproduction" if whole else "run" if Run(directory).exists else "study",
@@ -66,8 +67,8 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
         "paper": None if only is None else only.paper,
         "models": models,
         "results": tables,
-        **(_claims(claims) if claims.is_file() else {"claims": None}),
-        "timing": _timing(timing) if timing.is_file() else None,
+        **(_claims(claims) if whole and claims.is_file() else {"claims": None}),
+        "timing": _timing(directory),
         "missing": _missing(directory, found, whole=whole),
     }
     asked = [study_named(name) for name in STUDIES if name in studies or data["kind"] != "study"]
@@ -86,11 +87,12 @@ def _content(results: Results) -> dict[str, Any]:
     """The tables of one study that its part of the page reads, and what else that needs."""
     study = results.study
     complete = results.manifest is not None and results.manifest.record.complete
-    return {
-        "settings": plain(results.settings),
-        "tables": {name: by_column(results[name]) for name in study.page_tables if results.has(name)},
-        "extra": resolve(study.page_data)(results) if study.page_data is not None and complete else None,
-    }
+    with fitting([results]):
+        return {
+            "settings": plain(results.settings),
+            "tables": {name: by_column(results[name]) for name in study.page_tables if results.has(name)},
+            "extra": resolve(study.page_data)(results) if study.page_data is not None and complete else None,
+        }
 
 
 def by_column(frame: pd.DataFrame) -> dict[str, list[Any]]:
@@ -135,7 +137,7 @@ def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool)
             part = f"{name} (not ended)" if study.name in ended else name
             missing.append({"part": part, "command": command_for(study, home)})
     if whole:
-        files = {"claims": "claims.json", "times": "timing.csv"}
+        files = {"claims": CLAIMS, "times": TIMES}
         missing += [
             {"part": part, "command": f"whatwhere reproduce --out {directory}"}
             for part, file in files.items()
@@ -144,10 +146,17 @@ def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool)
     return missing
 
 
-def _timing(path: Path) -> dict[str, list[Any]]:
+def _timing(directory: Path) -> dict[str, list[Any]] | None:
+    """The times that the manifest of a reproduction vouches for."""
+    manifest = Manifest(directory)
+    if not manifest.exists or not manifest.has(TIMES):
+        return None
     try:
-        return by_column(pd.read_csv(io.BytesIO(read_bytes(path, "the times"))))
+        return by_column(pd.read_csv(io.BytesIO(manifest.get(TIMES, "the times"))))
     except ValueError as error:
+        if isinstance(error, WhatwhereError):
+            raise
+        path = directory / TIMES
         raise WhatwhereError(f"{path} is damaged: {error!s:.200}. Remove it and run the reproduction again.") from error
 
 

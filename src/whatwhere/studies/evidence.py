@@ -94,6 +94,11 @@ class Evidence:
 
         return cls(find)
 
+    @property
+    def found(self) -> Collection[Results]:
+        """The results that were asked for and are there."""
+        return self._found.values()
+
     def on_control(self) -> Evidence:
         """The same, with the control in the letter model's place."""
         return Evidence(lambda study, model: self.results(study, CONTROL if model == "letter" else model))

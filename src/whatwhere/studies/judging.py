@@ -15,10 +15,12 @@ import pandas as pd
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json, write_json
 from whatwhere.store.files import write_bytes, write_text
+from whatwhere.store.manifest import fingerprint
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
 from whatwhere.studies.evidence import Evidence, NotTested, judged_on
+from whatwhere.studies.results import fitting
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -104,7 +106,8 @@ def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding]
     refused: NotTested | None = None
     for one in evidence:
         try:
-            findings.append(claim.measure(one))
+            with fitting(one.found):
+                findings.append(claim.measure(one))
         except NotTested as reason:
             refused = refused or reason
     return findings, refused
@@ -170,7 +173,8 @@ def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
     """
     path = directory / "claims.json"
     changed, models = _changes(path, judged), judged_on(directory)
-    write_json(path, {"models": models, "claims": [one.to_dict() for one in judged], "changes": changed})
+    content = {"models": models, "claims": [one.to_dict() for one in judged], "changes": changed}
+    write_json(path, {**content, "checksum": fingerprint(content)})
     write_bytes(path.with_suffix(".csv"), write_csv(verdicts(judged)))
     write_text(path.with_suffix(".md"), markdown(judged, models, changed))
     return path
@@ -181,6 +185,8 @@ def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
     earlier: dict[str, Any] = {}
     with suppress(WhatwhereError):  # none, or a damaged one, which is replaced
         earlier = read_json(path, "the claims")
+    if earlier.pop("checksum", None) != fingerprint(earlier):  # edited, or of an earlier version of whatwhere
+        return []
     try:
         before = {one["id"]: one for one in earlier.get("claims", [])}
         return [*earlier.get("changes", [])] + [
@@ -188,7 +194,7 @@ def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
             for one in judged
             if (known := before.get(one.claim.id)) and known["checksum"] != one.claim.checksum
         ]
-    except (KeyError, TypeError):  # of an earlier version of whatwhere
+    except (KeyError, TypeError):
         return []
 
 

@@ -14,7 +14,7 @@ from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.manifest import Existing
 from whatwhere.store.tables import write_csv
-from whatwhere.studies.results import Results
+from whatwhere.studies.results import Results, fitting
 from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
 from whatwhere.studies.subject import Opened
 
@@ -102,7 +102,7 @@ def draw(
     for figure in study.figures:
         if figure.shows != kind or not all(one.has(name) for one in results.values() for name in figure.tables):
             continue
-        with style():
+        with style(), fitting(results.values()):
             written += save_figure(resolve(figure.draw)(results), into / f"{figure.name}{suffix}")
         written += _write_data(figure, results, into, suffix)
     return written
@@ -154,6 +154,8 @@ def study(
 
     if existing not in ("keep", "replace", "discard"):
         raise WhatwhereError(f"expected existing to be keep, replace or discard, got {existing!r:.80}.")
+    if out is not None and not (isinstance(out, str | Path) and str(out)):
+        raise WhatwhereError(f"expected a directory for out, got {out!r:.80}; leave it out to keep nothing.")
     asked = study_named(name)
     chosen = asked.with_settings(**settings)
     if source is None and asked.source is None and asked.subject.argument is not None:

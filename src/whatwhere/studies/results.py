@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,42 @@ from whatwhere.store.documents import Record, parse
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.studies.study import Study, resolve
+from whatwhere.tasks import task_from_dict
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
+
+
+@contextmanager
+def fitting(results: Iterable[Results]) -> Iterator[None]:
+    """While tables are drawn or judged: if they were read from disk and do not fit together, says so.
+
+    Each may be whole and of its types, and still lack what others or the program rely on: rows, steps, names. Tables
+    that were measured just now fit, or the fault is ours and keeps its traceback.
+    """
+    try:
+        yield
+    except WhatwhereError:
+        raise
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as error:
+        read = [one for one in results if one.was_read]
+        if not read:
+            raise
+        where = ", ".join(str(one.directory) for one in read)
+        raise WhatwhereError(
+            f"expected tables as this version of whatwhere measures them, got others in {where} "
+            f"({type(error).__name__}: {error!s:.100}): rows or values were edited, or another version made them. "
+            "Measure anew with --force, or remove the directory."
+        ) from error
 
 
 class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be importable at run time
@@ -44,6 +77,8 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         self._frames: dict[str, pd.DataFrame] = {}
         self.kept = False
         """Whether they were up to date when they were asked for, so that nothing was measured."""
+        self.was_read = False
+        """Whether a table came from the disk."""
 
     @classmethod
     def open(cls, study: Study, directory: Path, name: str = "") -> Results:
@@ -56,6 +91,8 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         if record.kind != study.name:
             raise WhatwhereError(f"{directory}: expected results of {study.name!r}, got those of {record.kind!r}.")
         settings = parse(study.settings_type(), record.settings, f"the settings of {directory}")
+        if "task" in record.inputs:
+            task_from_dict(record.inputs["task"])
         return cls(study, settings, name or str(directory), directory)
 
     @property
@@ -105,6 +142,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
             what = f"the table {table!r}"
             content = self.manifest.get(f"{table}.csv", what)
             self._frames[table] = read_csv(kind, content, f"{what} at {self.directory / table}.csv")
+            self.was_read = True
         return self._frames[table]
 
     def rows(self, table: str, kind: type[Record]) -> list[Record]:
@@ -139,17 +177,23 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         from rich.console import Console
 
         console = Console(width=width, highlight=False, record=True, file=io.StringIO())
-        for block in resolve(self.study.summary)(self):
+        for block in self.blocks():
             console.print(block)
         return console.export_text()
 
+    def blocks(self) -> list[Any]:
+        """What the command prints, for rich."""
+        with fitting([self]):
+            return list(resolve(self.study.summary)(self))
+
     def figures(self) -> dict[str, Canvas]:
         """The figures of these results, by name, as matplotlib figures."""
-        return {
-            figure.name: resolve(figure.draw)({self.name: self})
-            for figure in self.study.figures
-            if figure.shows != "seeds" and all(self.has(name) for name in figure.tables)
-        }
+        with fitting([self]):
+            return {
+                figure.name: resolve(figure.draw)({self.name: self})
+                for figure in self.study.figures
+                if figure.shows != "seeds" and all(self.has(name) for name in figure.tables)
+            }
 
     @property
     def claims(self) -> pd.DataFrame:

@@ -82,10 +82,11 @@ class _Trained(Subject):
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model; a run gives its last checkpoint, or that of a step."""
-        from whatwhere.model.checkpoint import model_fingerprint
+        from whatwhere.model.checkpoint import check_finite, model_fingerprint
         from whatwhere.model.gptj import GPTJ
         from whatwhere.zoo.load import load
 
+        _check_step(source, step)
         model = source if isinstance(source, GPTJ) else load(source, step)
         name = "model" if isinstance(source, GPTJ) else _name(source)
         if not isinstance(model, GPTJ) or model.task is None:
@@ -93,6 +94,7 @@ class _Trained(Subject):
                 f"expected a model that was trained on a task of ours, got {name}. "
                 "Train one with: whatwhere train number --out RUN"
             )
+        check_finite(model, name)
         inputs = {"model": model_fingerprint(model), "task": model.task.to_dict()}
         return Opened(model, name, inputs, _home(source))
 
@@ -108,7 +110,11 @@ class _OfRun(Subject):
 
         if step is not None:
             raise WhatwhereError(f"this study is about a whole run: expected no step, got {step}.")
-        run = source if isinstance(source, Run) else Run(source)
+        if not isinstance(source, str | Path | Run):
+            raise WhatwhereError(
+                f"expected a run directory, as whatwhere train makes it, got a {type(source).__name__}; name one."
+            )
+        run = source if isinstance(source, Run) else Run(Path(source))
         if not run.exists and str(source) in SHIPPED:
             raise WhatwhereError(
                 f"expected a run directory, got the shipped model {source}, which comes without its checkpoints. "
@@ -123,11 +129,17 @@ class _Rotary(Subject):
 
     def open(self, source: Any, step: int | None = None) -> Opened:
         """Loads the model and makes it traceable."""
+        from torch import nn
+
+        from whatwhere.model.checkpoint import check_finite
         from whatwhere.trace.traceable import traceable, weights_fingerprint
         from whatwhere.zoo.load import load
 
+        _check_step(source, step)
         model = traceable(load(source, step) if isinstance(source, str | Path) else source)
         name = _name(source) if isinstance(source, str | Path) else model.name
+        if isinstance(inner := getattr(model, "model", None), nn.Module):
+            check_finite(inner, name)
         return Opened(model, name, {"model": weights_fingerprint(model)}, _home(source))
 
 
@@ -182,6 +194,14 @@ SWEEP = _OfSweep(
     "sweep", "A directory that `whatwhere sweep` made, or shipped: the tables that come with the package.", None,
     home=f"the sweep itself, or {ALONE}{SHIPPED}",
 )  # fmt: skip
+
+
+def _check_step(source: Any, step: int | None) -> None:
+    """A loaded model is of the step that it was loaded from."""
+    if step is not None and not isinstance(source, str | Path):
+        raise WhatwhereError(
+            f"expected a run directory, since step {step} was asked for; got a loaded {type(source).__name__}."
+        )
 
 
 def _name(source: str | Path) -> str:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -202,6 +203,8 @@ class Task(ABC):
         Raises:
             WhatwhereError: a count is negative or a hop class does not exist.
         """
+        if not all(isinstance(count, Integral) for count in (n, extra_target)):
+            raise WhatwhereError(f"expected whole numbers n and extra_target, got {n!r:.40} and {extra_target!r:.40}.")
         if extra_target < 0:
             raise WhatwhereError(f"expected extra_target of 0 or more, got {extra_target}.")
         self.require_memory(n, extra_target)
@@ -306,6 +309,7 @@ class Task(ABC):
 
 def random_streams(seed: int, purpose: str) -> list[np.random.Generator]:
     """Two independent generators (instances, extra tokens) for a seed; different purposes share no numbers."""
-    if not 0 <= seed <= LARGEST_SEED:
-        raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed:,}.")
+    if not (isinstance(seed, Integral) and 0 <= seed <= LARGEST_SEED):
+        shown = f"{seed:,}" if isinstance(seed, Integral) else repr(seed)[:80]
+        raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {shown}.")
     return np.random.default_rng([seed, *purpose.encode()]).spawn(2)

@@ -22,7 +22,7 @@ from whatwhere.store.files import write_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import study_named
-from whatwhere.studies.results import Results
+from whatwhere.studies.results import Results, fitting
 from whatwhere.studies.study import Progress, decisive, resolve
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Executor, Job, Observer, run_jobs
@@ -118,7 +118,9 @@ class Sweep:
         for name in item.measures:
             study = study_named(name)
             if study.outcomes is not None:
-                found = resolve(study.outcomes)(Results.open(study, directory / name, item.name))
+                results = Results.open(study, directory / name, item.name)
+                with fitting([results]):
+                    found = resolve(study.outcomes)(results)
                 row |= {f"{name}_{key}": value for key, value in found.items()}
         return row
 

@@ -38,6 +38,10 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
     Raises:
         WhatwhereError: there is no such model, or its file is damaged.
     """
+    if not isinstance(source, str | Path):
+        raise WhatwhereError(
+            f"expected the name of a model or a path, got a {type(source).__name__}; one that ships: load('number')."
+        )
     path, name = Path(source), str(source)
     run = Run(path)
     if run.exists and run.manifest.exists:

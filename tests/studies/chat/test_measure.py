@@ -157,6 +157,23 @@ def test_keys_appear_nowhere_even_if_the_server_echoes_them(
     assert_nowhere(key, tmp_path / "run")
 
 
+def test_a_key_that_is_refused_is_not_written_first(tmp_path: Path, server: FaultServer) -> None:
+    with pytest.raises(WhatwhereError, match="expected model arguments without a key"):
+        ask(server, tmp_path, model_args="api_key=sk-very-secret-0123456789")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+@pytest.mark.slow
+def test_what_an_argument_takes_from_the_environment_is_struck_out_under_any_name(
+    tmp_path: Path, server: FaultServer, Reply: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN", "a-value-to-hide")
+    server.behaviour = lambda _, __: Reply(text="a-value-to-hide")
+    results = ask(server, tmp_path, examples=1, model_args="""default_query={"k":"$PLAIN"}""")
+    assert {row.reply for row in rows(results)} == {"[key]"}
+    assert_nowhere("a-value-to-hide", tmp_path)
+
+
 def assert_nowhere(key: str, directory: Path) -> None:
     from inspect_ai.log import list_eval_logs, read_eval_log
 

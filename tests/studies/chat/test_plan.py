@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from whatwhere.studies.chat.tables import ChatSettings
 from whatwhere.studies.results import Results
 
 PERFECT = "reference/perfect"
+KEY = "sk-very-secret-0123456789"
 
 
 def estimated(model: str | Path, settings: ChatSettings) -> tuple[str, dict[str, float], bool]:
@@ -120,6 +122,25 @@ def test_model_arguments_are_words_or_one_json_object(text: str) -> None:
 def test_what_is_no_model_argument_is_refused(text: str, message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):
         make_plan(PERFECT, ChatSettings(model_args=text))
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        (f"openai-api/local/{KEY}", {}),
+        ("openai-api/local/x", {"base_url": f"http://127.0.0.1/{KEY}/v1"}),
+        ("openai-api/local/x", {"model_args": f"api_key={KEY}"}),
+        ("openai-api/local/x", {"model_args": f"greeting={KEY}"}),
+        ("openai-api/local/x", {"model_args": KEY}),
+    ],
+)
+def test_a_plan_holds_no_key_since_it_is_kept(
+    model: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_API_KEY", KEY)
+    with pytest.raises(WhatwhereError, match="expected ") as raised:
+        make_plan(model, ChatSettings(**changes))
+    assert KEY not in str(raised.value)
 
 
 def test_a_provider_that_nobody_knows_is_not_priced() -> None:

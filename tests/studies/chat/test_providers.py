@@ -84,6 +84,17 @@ def test_a_variable_is_used_by_its_value_and_kept_by_its_name(monkeypatch: pytes
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("url", ["http://bob:password@127.0.0.1:1/v1", "http://127.0.0.1:1/v1?code=password"])
+def test_an_address_of_the_environment_with_a_key_is_refused_like_any_other(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_BASE_URL", url)
+    with pytest.raises(WhatwhereError, match="expected a base URL without a user, a password or a query") as raised:
+        Provider("openai-api/local/test").open({})
+    assert "bob" not in str(raised.value)
+
+
+@pytest.mark.slow
 def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(WhatwhereError, match=r"openai/gpt-5\.4 cannot be asked: .*OPENAI_API_KEY"):

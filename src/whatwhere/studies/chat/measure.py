@@ -20,7 +20,7 @@ from whatwhere.studies.chat import tabulation
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
 from whatwhere.studies.chat.plan import Plan, make_plan
 from whatwhere.studies.chat.providers import PAPER
-from whatwhere.studies.chat.redaction import from_environment, secrets, strike_out, without
+from whatwhere.studies.chat.redaction import secrets, strike_out, without
 from whatwhere.studies.chat.tables import ChatSettings
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -41,15 +41,16 @@ def measure(subject: str | Path, settings: ChatSettings, results: Results, progr
         WhatwhereError: the model cannot be asked, or some questions have no reply; replies so far are in the tables.
         KeyboardInterrupt: it was interrupted; replies so far are kept.
     """
-    results.write("quoted", tabulation.quoted())
-    if subject == PAPER:
-        results.write("cells", [])
-        return
     if isinstance(subject, Path):
         strike_out(subject)
+        results.write("quoted", tabulation.quoted())
         _tabulate(results, read_logs([subject]), f"below {subject}")
         return
-    plan = make_plan(subject, settings)
+    plan = None if subject == PAPER else make_plan(subject, settings)  # refuses keys before a file is written
+    results.write("quoted", tabulation.quoted())
+    if plan is None:
+        results.write("cells", [])
+        return
     with _log_folder(plan, results) as folder:
         asked = _ask(plan, folder, progress)
         logs = [log for log in read_logs([folder]) if log.block in asked]
@@ -94,8 +95,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
     """Asks all blocks, or those of the screening if the model fails it; gives the blocks that were asked."""
     settings = plan.settings
     model = plan.provider.open(plan.arguments, greedy=settings.temperature == 0)
-    arguments = from_environment(plan.arguments)
-    strike_out(folder, arguments)  # a process that was killed could not do it
+    strike_out(folder, plan.arguments)  # a process that was killed could not do it
     try:
         if settings.screen and (first := plan.screening):
             _ask_blocks(plan, model, first, folder, progress)
@@ -105,7 +105,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
                 return first
         _ask_blocks(plan, model, plan.blocks, folder, progress)
     finally:
-        strike_out(folder, arguments)
+        strike_out(folder, plan.arguments)
     return plan.blocks
 
 

@@ -14,6 +14,7 @@ from whatwhere.store.manifest import fingerprint
 from whatwhere.studies.chat.logs import Block, read_logs
 from whatwhere.studies.chat.one_hop import MULTI_HOP, prompt
 from whatwhere.studies.chat.providers import PAPER, Provider
+from whatwhere.studies.chat.redaction import check_arguments, check_kept, secrets, without
 from whatwhere.studies.chat.tables import ChatSettings
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Cost
@@ -82,12 +83,18 @@ class Plan:
 
 
 def make_plan(model: str, settings: ChatSettings) -> Plan:
-    """The plan for a model; by default a model of ours is asked the task that it was trained on."""
+    """The plan for a model; by default a model of ours is asked the task that it was trained on.
+
+    Raises:
+        WhatwhereError: there is nothing to ask, or a key is among what is kept with the results.
+    """
+    check_kept(model, settings.base_url or "")
+    check_arguments(arguments := _arguments(settings.model_args))
     provider = Provider(model, settings.base_url)
     tasks = settings.task_names
     if tasks is None and provider.name == "whatwhere":
         tasks = (f"multi_hop_{TRAINED.open(provider.rest).item.task.name}",)
-    plan = Plan(provider, tasks or ("one_hop_letter", "one_hop_number"), _arguments(settings.model_args), settings)
+    plan = Plan(provider, tasks or ("one_hop_letter", "one_hop_number"), arguments, settings)
     if not plan.blocks:
         least = min(map(smallest, plan.tasks))
         raise WhatwhereError(f"expected a size of {least} or more for {plan.tasks[0]}, got {max(settings.sizes)}.")
@@ -110,7 +117,9 @@ def _arguments(text: str) -> dict[str, Any]:
     pairs = [word.partition("=") for word in text.split()]
     bad = next(("".join(pair) for pair in pairs if not all(pair[:2])), None)
     if bad is not None:
-        raise WhatwhereError(f"expected model arguments as KEY=VALUE, such as noise=0.1, got {bad!r:.80}.")
+        raise WhatwhereError(
+            f"expected model arguments as KEY=VALUE, such as noise=0.1, got {without(bad, secrets())!r:.80}."
+        )
     return {name: _json(value) for name, _, value in pairs}
 
 

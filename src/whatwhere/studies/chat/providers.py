@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
-from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, without
+from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, split_url, without
 from whatwhere.studies.subject import TRAINED, Opened, Subject
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Provider:
     @property
     def on_this_machine(self) -> bool:
         """Whether the model is served at the loopback address."""
-        host = (urlsplit(self.url).hostname or "") if self.url else ""
+        host = (split_url(self.url).hostname or "") if self.url else ""
         try:
             return host == "localhost" or ip_address(host).is_loopback
         except ValueError:  # a name
@@ -173,19 +172,23 @@ class Provider:
             message = " ".join(_MARKUP.sub("", str(error.message)).removeprefix("ERROR: ").split())
             raise WhatwhereError(f"{self.model} cannot be asked: {message}") from error
         except (ValueError, TypeError, OSError, ImportError) as error:
-            raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets(given))}") from error
+            raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets(shown))}") from error
+        check_without_key(model.api.base_url or "")
         model.model_args = shown  # what its logs keep: variables by their names
         return model
 
 
 def check_url(url: str) -> None:
     """Refuses an address that is none, or that carries a key: it is kept with the results."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # half a bracket
-        parts = urlsplit("")
+    parts = split_url(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WhatwhereError("expected a base URL such as http://127.0.0.1:8080/v1, got something else.")
+    check_without_key(url)
+
+
+def check_without_key(url: str) -> None:
+    """Refuses an address that carries a key, wherever it comes from: logs keep it."""
+    parts = split_url(url)
     if parts.username or parts.password or parts.query:
         raise WhatwhereError(
             "expected a base URL without a user, a password or a query, because it is kept with the results, got one; "

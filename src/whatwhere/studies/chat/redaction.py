@@ -1,7 +1,8 @@
 """Keys are kept nowhere: not in results, not in inspect-ai's logs, not in messages.
 
 Keys come from the environment. As model arguments they are refused, because arguments are kept with the results; an
-argument may name a variable instead (``$MY_KEY``), and then the name is kept. What a server echoes of a key is struck
+argument may name a variable instead (``$MY_KEY``), and then the name is kept. The name of a model and its address are
+kept too, so a key in them is refused, all before the first file is written. What a server echoes of a key is struck
 out of the logs: before anything is asked (a killed process could not do it), afterwards, and before logs are tabulated.
 """
 
@@ -14,30 +15,56 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from urllib.parse import SplitResult, urlsplit
+from zipfile import ZipFile, is_zipfile
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_text, write_text
 
 STRUCK_OUT = "[key]"
 _SECRET = re.compile(
-    r"(?:^|[_-])(?:api[_-]?key|key|token|secret|password|credentials?|authorization|auth|bearer|cookie|headers?)$",
+    r"(?:^|[_-])(?:(?:api)?keys?|token|secrets?|password|passwd|passphrase|pat|credentials?|authorization|auth|bearer"
+    r"|cookies?|headers?)$",
     re.IGNORECASE,
 )
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where a word begins in ``accessKey``."""
+_LISTS = ("logs.json", "eval-set.json")
+"""What inspect-ai keeps of a folder of logs."""
 _SHORTEST = 8
 """Shorter values are words of their own ("none") and would be struck out of any text."""
 
 
 def is_secret(name: str) -> bool:
     """Whether something of this name holds a key: ``OPENAI_API_KEY``, ``X-Api-Key``, ``default_headers``."""
-    return _SECRET.search(name) is not None
+    return _SECRET.search(_CAPITAL.sub("_", name)) is not None
 
 
 def secrets(arguments: Mapping[str, Any] | None = None) -> list[str]:
-    """Every key that is known, longest first: of environment variables, and of model arguments."""
+    """Every key that is known, longest first.
+
+    They are environment variables that are named as keys are, passwords in addresses there, and what model arguments
+    hold under such names or take from the environment.
+    """
     named = [value for name, value in os.environ.items() if is_secret(name)]
-    values = {part for value in (*named, *(v for _, v in _secret_arguments(arguments or {}))) for part in value.split()}
+    named += [split_url(value).password or "" for value in os.environ.values() if "@" in value]
+    named += [value for _, value in _secret_arguments(arguments or {})]
+
+    def note(_: str, text: str) -> str:
+        named.append(os.environ.get(_reference(text) or "", ""))
+        return text
+
+    _change_texts(arguments or {}, note)
+    values = {part for value in named for part in value.split()}
     return sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True)
+
+
+def split_url(url: str) -> SplitResult:
+    """The parts of an address; of what is none, nothing."""
+    try:
+        return urlsplit(url)
+    except ValueError:  # half a bracket
+        return urlsplit("")
 
 
 def _change_texts(content: Any, change: Callable[[str, str], str], name: str = "") -> Any:
@@ -64,6 +91,15 @@ def _secret_arguments(content: Any) -> list[tuple[str, str]]:
 
     _change_texts(content, note)
     return found
+
+
+def check_kept(*texts: str) -> None:
+    """Refuses a key of the environment in what is kept with the results: the name of a model, its address."""
+    if any(key in text for key in secrets() for text in texts):
+        raise WhatwhereError(
+            "expected a model and an address without a key, because they are kept with the results, got one; leave it "
+            "in the environment variable of the provider."
+        )
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
@@ -105,7 +141,7 @@ def without(text: str, keys: Sequence[str]) -> str:
 def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
     """Strikes keys out of all inspect-ai logs in a directory and below, and of the lists that it keeps of them.
 
-    The directory need not exist; ``arguments`` are the model's, with the values of the environment.
+    The directory need not exist, and no other file there is touched; ``arguments`` are the model's.
 
     Returns:
         The files that held one.
@@ -113,16 +149,18 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
     Raises:
         WhatwhereError: a log cannot be read.
     """
-    from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+    from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 
+    if not directory.is_dir():
+        return []
     keys = [json.dumps(key)[1:-1] for key in secrets(arguments)]
     changed = []
-    for path in sorted(directory.rglob("*.json")):
+    for path in sorted(found for name in _LISTS for found in directory.rglob(name)):
         text = read_text(path, "a list of logs")
         if (clean := without(text, keys)) != text:
             write_text(path, clean)
             changed.append(path)
-    for path in sorted(directory.rglob("*.eval")):
+    for path in sorted(Path(log.name.removeprefix("file://")) for log in list_eval_logs(str(directory))):
         with reading_log(path):
             # Keys among the model arguments: of an evaluation that inspect-ai itself was told to run.
             named = _secret_arguments(read_eval_log(str(path), header_only=True).eval.model_args)
@@ -150,5 +188,7 @@ def reading_log(path: str | Path) -> Iterator[None]:
 
 def _holds(path: Path, keys: Sequence[str]) -> bool:
     """Whether a key occurs in a log; reading the bytes is far quicker than parsing them."""
+    if not is_zipfile(path):  # of inspect-ai's other format
+        return any(key in read_text(path, "a log") for key in keys)
     with ZipFile(path) as archive:
         return any(key.encode() in archive.read(name) for name in archive.namelist() for key in keys)
