@@ -20,7 +20,7 @@ from whatwhere.store.files import read_bytes, write_bytes
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.studies.atlas import ATLAS, SHIPPED_AT
 from whatwhere.studies.atlas.claim_map import judged_claims
-from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, partners_of, tells_pairs
+from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, as_asked_today, partners_of, tells_pairs
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict
 from whatwhere.studies.measuring import study
@@ -57,10 +57,8 @@ def ship_atlas(directory: Path, destination: Path) -> dict[str, int]:
         for name in SHIPPED
     }
     changed = [name for name in new if not _of(known["outcomes"], name).equals(_of(fresh["outcomes"], name))]
-    asked = merged["verdicts"]["claim"].isin([claim.id for claim in judged_claims()])  # others were asked once
-    merged["verdicts"] = mark_pairs(
-        merged["verdicts"].loc[asked].reset_index(drop=True), from_frame(Item, merged["items"]), changed, new
-    )
+    verdicts = as_asked_today(from_frame(ItemVerdict, merged["verdicts"]), judged_claims())
+    merged["verdicts"] = mark_pairs(to_frame(ItemVerdict, verdicts), from_frame(Item, merged["items"]), changed, new)
     contents = {name: write_csv(frame) for name, frame in merged.items()}
     size = sum(map(len, contents.values()))
     if size > MOST_BYTES:
@@ -82,12 +80,13 @@ def mark_pairs(verdicts: pd.DataFrame, items: list[Item], changed: list[str], ne
         new: the items that were read now; their verdicts are of now.
     """
     partners = {name: partner.item for name, partner in partners_of(items).items()}
-    claims = sorted(set(verdicts.loc[verdicts["partner"].notna(), "claim"]))
+    about_both = verdicts.loc[verdicts["partner"].notna()]
+    claims = dict(zip(about_both["claim"], about_both["question"], strict=True))
     there = set(zip(verdicts["item"], verdicts["claim"], strict=True))
     absent = [
-        ItemVerdict(item.item, None, claim, math.nan, None, NO_PARTNER)
+        ItemVerdict(item.item, None, claim, math.nan, None, NO_PARTNER, question)
         for item in items
-        for claim in claims
+        for claim, question in sorted(claims.items())
         if item.item in partners and tells_pairs(item) and (item.item, claim) not in there
     ]
     marked = pd.concat([verdicts, to_frame(ItemVerdict, absent)], ignore_index=True) if absent else verdicts.copy()

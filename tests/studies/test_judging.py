@@ -256,7 +256,10 @@ def test_claims_are_read_with_their_function_and_a_checksum(tmp_path: Path):
     assert one.measure("look").why == "look up"
     path.write_text(RECORD.replace("at least 1", "at least 2"))
     (other,) = read_claims(path, functions)
-    assert len({one.checksum, other.checksum, ""}) == 3
+    assert len({one.checksum, other.checksum, ""}) == len({one.question, other.question, ""}) == 3
+    path.write_text(RECORD.replace("title = ", "title = 'Other words: ' # "))
+    (reworded,) = read_claims(path, functions)
+    assert reworded.question == one.question and reworded.checksum != one.checksum
     with pytest.raises(WhatwhereError, match="expected the name of a function as measure, got none"):
         read_claims(path, {})
     path.write_text(RECORD + 'colour = "blue"')

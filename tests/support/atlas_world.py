@@ -112,18 +112,19 @@ def _numbers(item: Item) -> dict[str, float]:
 
 def _verdicts(item: Item) -> list[ItemVerdict]:
     """Of every fourth claim: the first holds, the second depends on the seed, the third fails where rates are high."""
-    about = [claim.id for claim in judged_claims() if item.task in claim.id]
+    asked = {claim.id: claim.question for claim in judged_claims()}
+    about = [claim for claim in asked if item.task in claim]
     condition = without(item.condition, DATA)
     partner = _item("number", condition, item.seed).item if condition in CONDITIONS["number"] else None
-    rows = [
-        ItemVerdict(item.item, None, about[0], 1.0, True, ""),
-        ItemVerdict(item.item, None, about[1], 0.5, item.seed == SEEDS[0], ""),
-        ItemVerdict(item.item, None, about[2], 0.1, "rate x2" not in item.condition, ""),
-        ItemVerdict(item.item, None, about[3], float("nan"), None, "it could not be asked"),
+    rows: list[tuple[str | None, str, float, bool | None, str]] = [
+        (None, about[0], 1.0, True, ""),
+        (None, about[1], 0.5, item.seed == SEEDS[0], ""),
+        (None, about[2], 0.1, "rate x2" not in item.condition, ""),
+        (None, about[3], float("nan"), None, "it could not be asked"),
     ]
-    return [*rows, ItemVerdict(item.item, partner, "scores-start-high", 1.0, True, "")][
-        : 5 if item.task == "letter" else 4
-    ]
+    if item.task == "letter":
+        rows.append((partner, "scores-start-high", 1.0, True, ""))
+    return [ItemVerdict(item.item, *row, asked[row[1]]) for row in rows]
 
 
 def write_sweep(

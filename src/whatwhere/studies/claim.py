@@ -118,6 +118,8 @@ class Claim:
     """What the statement lacks, if it cannot be decided."""
     checksum: str = ""
     """Of its record in ``claims.toml``."""
+    question: str = ""
+    """Checksum of what decides it: the measure and the threshold. Other words leave it as it is."""
 
     def __post_init__(self) -> None:
         meets(self.threshold, 0.0, f"claim {self.id!r}")
@@ -129,6 +131,9 @@ class Claim:
     def asked(self) -> str:
         """The threshold and how the paper's words were read, for people."""
         return ": ".join(filter(None, (self.threshold, self.reading)))
+
+
+_DECISIVE = ("measure", "arguments", "measured", "threshold")
 
 
 def read_claims(path: Path, functions: Mapping[str, Any]) -> tuple[Claim, ...]:
@@ -152,6 +157,7 @@ def read_claims(path: Path, functions: Mapping[str, Any]) -> tuple[Claim, ...]:
             parse(
                 Claim, record, f"claim {name!r} in {path}",
                 id=name, measure=partial(measure, **arguments), checksum=fingerprint(content),
+                question=fingerprint([content.get(part) for part in _DECISIVE]),
             )
         )  # fmt: skip
     return tuple(claims)

@@ -10,8 +10,8 @@ from dynamics_world import EARLY, POSITIONAL, START, SYMBOLIC, made_up, made_up_
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas.claim_map import judged_claims
 from whatwhere.studies.atlas.item_outcomes import curve_of, outcomes_of
-from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, judge_items
-from whatwhere.studies.atlas.tables import Item
+from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, RESTATED, as_asked_today, judge_items
+from whatwhere.studies.atlas.tables import Item, ItemVerdict
 from whatwhere.studies.geometry import GEOMETRY
 from whatwhere.studies.geometry.tables import FrequencyId, GeometrySettings
 from whatwhere.studies.length import LENGTH
@@ -165,3 +165,14 @@ def test_a_damaged_table_leaves_its_claims_untested(tmp_path: Path):
     assert of["letter-hops-together"].met is True
     assert of["letter-last-layer-last"].met is None
     assert "is not the file that manifest.json describes" in of["letter-last-layer-last"].why
+
+
+def test_a_verdict_on_a_claim_that_was_restated_is_not_tested():
+    first, second, *_ = judged_claims()
+    stands = ItemVerdict("letter-20", None, first.id, 0.9, True, "", first.question)
+    earlier = ItemVerdict("letter-20", None, second.id, 0.9, True, "", "another measure or threshold")
+    gone = ItemVerdict("letter-20", None, "no-such-claim", 0.9, True, "", "")
+    same, other = as_asked_today([stands, earlier, gone], [first, second])
+    assert same == stands
+    assert (other.claim, other.met, other.why) == (second.id, None, RESTATED)
+    assert math.isnan(other.value)

@@ -25,6 +25,7 @@ LETTER, NUMBER = "letter", "number"
 _OTHER = {LETTER: NUMBER, NUMBER: LETTER}
 NO_PARTNER = "the item of the other task with the same seed and settings is not there."
 """Why a claim about both tasks is not tested on an item that was read alone."""
+RESTATED = "it was judged before the claim was restated, and its run is not kept."
 
 
 def judge_items(
@@ -83,5 +84,18 @@ def _judge(item: Item, claim: Claim, evidence: Evidence) -> ItemVerdict:
     try:
         found = claim.measure(evidence)
     except (NotTested, WhatwhereError) as reason:
-        return ItemVerdict(item.item, None, claim.id, math.nan, None, str(reason))
-    return ItemVerdict(item.item, None, claim.id, found.value, found.rest_holds and claim.met(found.value), "")
+        return ItemVerdict(item.item, None, claim.id, math.nan, None, str(reason), claim.question)
+    met, why = found.rest_holds and claim.met(found.value), ""
+    if met is None:
+        why = "the inputs do not decide it."
+    return ItemVerdict(item.item, None, claim.id, found.value, met, why, claim.question)
+
+
+def as_asked_today(verdicts: Sequence[ItemVerdict], claims: Sequence[Claim]) -> list[ItemVerdict]:
+    """Verdicts that ship; those on claims that have been restated since are not tested."""
+    asked = {claim.id: claim.question for claim in claims}
+    return [
+        row if row.question == asked[row.claim] else replace(row, value=math.nan, met=None, why=RESTATED)
+        for row in verdicts
+        if row.claim in asked
+    ]

@@ -10,7 +10,7 @@ from whatwhere.store.tables import from_frame, read_csv
 from whatwhere.studies.atlas.claim_map import claim_map, judged_claims
 from whatwhere.studies.atlas.factors import OTHER_RECIPE, changes_of, item_of
 from whatwhere.studies.atlas.item_outcomes import Numbers, curve_of, outcomes_of
-from whatwhere.studies.atlas.item_verdicts import judge_items
+from whatwhere.studies.atlas.item_verdicts import as_asked_today, judge_items
 from whatwhere.studies.atlas.seed_effects import effects, recipes, values_of
 from whatwhere.studies.atlas.seven_questions import Answered, answers
 from whatwhere.studies.atlas.sweep_items import DoneItem, read_items
@@ -56,7 +56,8 @@ def _take_shipped(directory: Path, results: Results) -> None:
                 "Make one with: whatwhere sweep atlas --out DIR, then: whatwhere atlas DIR"
             )
         what = f"the shipped table {name!r}"
-        results.write(name, from_frame(kind, read_csv(kind, read_bytes(path, what), what)))
+        rows = from_frame(kind, read_csv(kind, read_bytes(path, what), what))
+        results.write(name, as_asked_today(rows, judged_claims()) if name == "verdicts" else rows)
     results.write("missing", [])
 
 

@@ -124,6 +124,8 @@ class ItemVerdict:
     """Whether the value meets the claim's threshold; none if it was not tested."""
     why: str
     """Why it was not tested; empty if it was."""
+    question: str
+    """Checksum of the claim's measure and threshold: a verdict that ships stands while the claim asks the same."""
 
 
 @dataclass(frozen=True)

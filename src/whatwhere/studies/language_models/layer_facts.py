@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -178,10 +179,9 @@ def shown_attention(facts: Sequence[LayerFacts], queries: Sequence[int]) -> list
     """The attention of every head at some queries of the shown inputs."""
     found = []
     for layer in facts:
-        attention = layer.shown[:SHOWN_INPUTS].transpose(0, 1)  # [head, input, query, key]
+        attention = layer.shown[:SHOWN_INPUTS].transpose(0, 1).double().numpy()  # [head, input, query, key]
         kept = (attention >= LEAST_SHARE).nonzero()
-        found += [
-            Look(layer.layer, layer.heads[head], number, queries[query], key, round(share, 3))
-            for (head, number, query, key), share in zip(kept.tolist(), attention[kept.unbind(1)].tolist(), strict=True)
-        ]
+        head, number, query, key = kept
+        columns = np.take(layer.heads, head), number, np.take(queries, query), key, attention[kept].round(3)
+        found += map(Look, repeat(layer.layer), *(column.tolist() for column in columns))
     return found
