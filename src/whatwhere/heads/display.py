@@ -66,7 +66,10 @@ def _columns(name: str, found: Estimate) -> dict[str, float]:
 
 
 def text_of(scores: HeadScores) -> str:
-    """A heading and a small table, entropy as a share of its maximum; of many heads, the purest few and how many have which label."""
+    """A heading and a small table; of many heads, the purest few and how many have which label.
+
+    Entropy is given as a share of its maximum.
+    """
     rows = _rows(scores)
     shown = rows
     if len(rows) > ROWS:  # the purest, in the order of the layers; heads without a score come last

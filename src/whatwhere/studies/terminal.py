@@ -22,10 +22,10 @@ def table(*columns: str, rows: Rows = (), left: Sequence[str] = (), title: str =
 
     A title that fits into a terminal stands on one line, also where it is wider than the columns.
     """
-    lines = title.split("\n")
-    fits = all(line.isprintable() and len(line) <= NARROW for line in lines)  # the console guards what is not printable
+    fits = all(line.isprintable() and len(line) <= NARROW for line in title.split("\n"))  # the console guards the rest
+    heading = Text(title, no_wrap=True, overflow="ignore") if fits else escape(title)
     made = Table(
-        title=Text(title, no_wrap=True, overflow="ignore") if fits and title else escape(title) or None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=0,
+        title=heading if title else None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=0,
         pad_edge=False, show_edge=False, caption=caption or None, caption_justify="left",
     )  # fmt: skip
     for name in columns:
