@@ -34,7 +34,7 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         kinds.setdefault((row.family, f"{row.entropy:.2f}"), {}).setdefault(share, []).append(row)
     made = table(
         "heads", "entropy", *(f"{share:g}" for share in SHOWN), "no share", "change", left=("heads",),
-        title=f"Positional/symbolic score at tau {TAU:g}, by the share of variance that contents make",
+        title=f"Positional/symbolic score at tau {TAU:g}, by share of content",
     )  # fmt: skip
     for (family, entropy), by_share in kinds.items():
         cells = (_pair(by_share[share]) if share in by_share else "" for share in (*SHOWN, None))
@@ -45,7 +45,7 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         )
         made.add_row(family, entropy, *cells, f"{moved:.2f}")
     note = (
-        "share: of the variance of the logits, 0 for a positional and 1 for a symbolic head; flat and null heads have "
+        "share of content: of the variance of the logits, 0 for a positional and 1 for a symbolic head; flat and null heads have "
         "none. entropy: as a share of its maximum. change: the largest change of a score from tau 1e-4 to 0.1."
     )
     return [made, remark(note)]
@@ -90,5 +90,5 @@ def _permutations(rows: Sequence[PermutationScore]) -> list[RenderableType]:
             )  # fmt: skip
     return [
         made,
-        remark("taken: all permutations, or some drawn; error: standard error of the draw. The table has more shares."),
+        remark("taken: all permutations or a sample; error: standard error of sampling. The table has more shares."),
     ]
