@@ -105,7 +105,8 @@ def test_a_verdict_that_another_temperature_would_change_depends_on_it():
     (one,) = judge(evidence, [claim(lambda _: Finding(0.9, "Measured.", elsewhere={"tau": {"0.01": 0.8, "0.1": 0.4}}))])
     assert (one.verdict, one.depends_on) == ("depends", ("tau",))
     assert one.why == (
-        "Measured. With tau 0.01 and 0.1: 0.8 and 0.4. It depends on tau; under the paper's conditions it holds."
+        "Measured. With other tau (0.01 and 0.1): 0.8 and 0.4. "
+        "It depends on tau; under the paper's conditions it holds."
     )
     (one,) = judge(evidence, [claim(lambda _: Finding(0.9, "", elsewhere={"tau": {"0.01": 0.8}}))])
     assert one.verdict == "holds"

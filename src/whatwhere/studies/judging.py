@@ -76,7 +76,7 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
         )
     for condition, choices in main.elsewhere.items():
         values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
-        yield f"With {condition} {listed(list(choices))}: {listed(values_there)}."
+        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}."
     if judged.control is not None:
         on_control, values_there = judged.control
         yield f"On leak-free letter data: {on_control} ({', '.join(f'{value:.3g}' for value in values_there)})."

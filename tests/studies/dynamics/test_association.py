@@ -42,6 +42,9 @@ def test_two_curves_that_rise_at_different_times_correlate_no_better_than_when_t
     assert (together.correlation, together.by_shift, together.lag) == (pytest.approx(1), 0, 0)
     assert apart.correlation > 0.5, "so a correlation alone proves nothing"
     assert apart.lag == -30, "the second curve is behind"
+    assert str(apart).endswith("(heads come 30 checkpoints earlier)")
+    assert str(together) == "1.00 (heads come at the same time)"
+    assert str(Association(0.5, 0.1, 1)) == "0.50 (heads come 1 checkpoint later)"
     assert apart.by_shift == pytest.approx(25 / 150), "of 150 far shifts, those that let the second rise at 11 to 35"
 
 

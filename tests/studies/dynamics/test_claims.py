@@ -92,7 +92,7 @@ def test_impure_heads_that_nothing_needs_count_for_one_reading_only(world: World
     four = ", ".join(f"layer {layer} 0.30/0.80" for layer in (7, 8, 9, 10))
     assert why == (
         f"At step 600 7 of 12 are pure, at the end 7. Not pure then: {four} and 1 more (positional/symbolic). "
-        "With tau 0.001, 0.01 and 0.1: 0.583, 0.583 and 0.583."
+        "With other tau (0.001, 0.01 and 0.1): 0.583, 0.583 and 0.583."
     )
 
 
@@ -172,7 +172,7 @@ def test_the_tolerance_of_purity_may_decide_which_kinds_are_needed(world: World)
     world.mechanism["number"].write("groups", [*rows, *loose])
     one = world.judged()["number-needs-both-kinds"]
     assert (one.verdict, one.depends_on) == ("depends", ("gamma",))
-    assert "With gamma 0.2: 0." in one.why
+    assert "With other gamma (0.2): 0." in one.why
 
 
 def test_symbolic_heads_that_come_after_the_first_positional_one_are_early_by_one_reading_only(world: World) -> None:

@@ -66,7 +66,7 @@ def test_each_threshold_is_judged_by_its_own_breaks(made_up) -> None:
     claim = next(one for one in CLAIMS if one.id == "forecast-within-a-quarter")
     (one,) = judge([among({"number": results})], [claim])
     assert (one.verdict, one.value, one.depends_on) == ("depends", 0, ("threshold",))
-    assert "With threshold 0.9: 1." in one.why
+    assert "With other threshold (0.9): 1." in one.why
 
 
 def test_a_baseline_is_compared_on_the_variants_that_it_predicts(made_up) -> None:

@@ -165,7 +165,7 @@ def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> No
     assert (one.value, one.inputs) == (2, 500)
     assert one.interval == pytest.approx((1.9, 2.1))
     assert "by hops: 1: 1.00, 2: 1.30, 3: 1.60, 4: 2.00." in one.why
-    assert one.why.endswith("With count the layers of a further hop, less one: 0.667.")
+    assert one.why.endswith("With other count (the layers of a further hop, less one): 0.667.")
 
 
 def test_layers_before_the_first_hop_count_by_one_way_of_counting_only(world: World) -> None:

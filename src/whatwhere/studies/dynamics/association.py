@@ -14,6 +14,7 @@ from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.tables import Lag
 from whatwhere.studies.evidence import LEARNED
+from whatwhere.trace.layer import counted
 
 
 def rank_correlation(a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> float:
@@ -44,12 +45,16 @@ class Association:
     Attributes:
         correlation: Spearman's rank correlation.
         by_shift: share of the far shifts (by a quarter of the checkpoints or more) at which the two correlate as well.
-        lag: the shift, in checkpoints, at which they correlate best; positive if the second curve is ahead.
+        lag: the shift, in checkpoints, at which they correlate best; positive if the first curve (heads) comes later.
     """
 
     correlation: float
     by_shift: float
     lag: int
+
+    def __str__(self) -> str:
+        when = f"{counted(abs(self.lag), 'checkpoint')} {'later' if self.lag > 0 else 'earlier'}"
+        return f"{self.correlation:.2f} (heads come {when if self.lag else 'at the same time'})"
 
     @classmethod
     def of(cls, a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> Association:

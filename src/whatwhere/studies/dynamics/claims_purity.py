@@ -227,9 +227,7 @@ def purity_follows_accuracy(evidence: Evidence) -> Finding:
     """Pure heads with accuracy over checkpoints: the share of far shifts in time that correlate as well."""
     runs = {model: learned(evidence, model) for model in ("number", "letter")}
     found = {model: purity_with_accuracy(run) for model, run in runs.items()}
-    told = ", ".join(
-        f"{model} {one.correlation:.2f} (best if purity is {one.lag} checkpoints later)" for model, one in found.items()
-    )
+    told = ", ".join(f"{model} {one}" for model, one in found.items())
     if any(math.isnan(one.by_shift) for one in found.values()):
         raise NotTested("too few checkpoints differ to rank them.")
     why = f"Spearman's rank correlation: {told}."
@@ -242,7 +240,7 @@ def positional_with_hops(evidence: Evidence) -> Finding:
     found = heads_with_hops(run, "positional")
     if math.isnan(found.by_shift):
         raise NotTested("no head of the number model becomes purely positional, or no hop class is learned on the way.")
-    why = f"Spearman's rank correlation: {found.correlation:.2f} (best if heads are {found.lag} checkpoints later)."
+    why = f"Spearman's rank correlation: {found}."
     return _finding(run, found.by_shift, why)
 
 
