@@ -46,7 +46,7 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         made.add_row(family, entropy, *cells, f"{moved:.2f}")
     note = (
         "share of content: of the variance of the logits, 0 for a positional and 1 for a symbolic head; flat and null "
-        "heads have none. entropy: as a share of its maximum. change: the largest change of a score from tau 1e-4 to 0.1."
+        "heads have none. entropy: as a share of its maximum. change: the largest one of a score from tau 1e-4 to 0.1."
     )
     return [made, remark(note)]
 
