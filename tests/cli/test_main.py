@@ -53,6 +53,12 @@ def test_paragraphs_of_the_help_are_wrapped_by_the_terminal():
     assert "What is not given is the preset's. On several devices" in shown
 
 
+def test_the_help_gives_no_type_for_a_flag_and_arguments_in_capitals():
+    shown = CliRunner().invoke(app, ["data", "--help"], env={"COLUMNS": "120"}).stdout
+    assert "{TASK}" in shown and "<bool>" not in shown and "<path>" in shown
+    assert "<bool>" not in CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).stdout
+
+
 def test_no_command_shows_the_help():
     assert "Usage" in CliRunner().invoke(app, []).output
 

@@ -28,7 +28,7 @@ def test_a_reproduction_is_drawn_judged_and_shown_anew(tmp_path: Path, monkeypat
     assert "figure-5b-length.png" in {Path(file).name for file in made["figures"]}
     assert "not tested" in {claim["verdict"] for claim in made["claims"]}
     monkeypatch.setattr("whatwhere.work.reporting.draw", lambda *_, **__: [])  # the same again
-    assert "Not listed, for want of results" in command(tmp_path).stdout
+    assert "have no results here and are not listed" in command(tmp_path).stdout
 
 
 def test_claims_without_results_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]):
@@ -45,7 +45,7 @@ def test_claims_without_results_are_counted_and_not_listed(capsys: pytest.Captur
     assert second.title not in shown
     assert third.title in shown, "it has results, which do not allow the question"
     assert "2 not tested" in shown
-    assert "Not listed, for want of results: 1." in shown
+    assert "1 claim has no results here and is not listed." in shown
 
 
 def test_a_directory_without_results_is_refused(tmp_path: Path):

@@ -174,6 +174,10 @@ def test_claims_stand_by_kind_and_hostile_text_does_not_run(reproduction: Path, 
     failed.locator("summary").click()
     for text in ("Section 3.1", "by eye", "0.25 (0.2 to 0.3)", "1,200", "0.25, 0.5", "about 1"):
         expect(failed.locator("dl")).to_contain_text(text)
+    untested = page.locator(".claim[data-verdict='not tested']")
+    expect(untested).to_be_hidden()
+    page.locator("#claims select").select_option("")
+    expect(untested).to_be_visible()
     page.locator("#claims select").select_option("holds")
     expect(failed).to_be_hidden()
     expect(page.locator(".claim[data-verdict=holds]")).to_be_visible()

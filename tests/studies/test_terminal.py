@@ -1,11 +1,14 @@
 """Summaries in a terminal of 80 columns, on the results that ship."""
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from whatwhere.studies import study_named
 from whatwhere.studies.results import Results
+from whatwhere.studies.terminal import table
 from whatwhere.zoo.load import SHIPPED_AT
 
 DIRECTORIES = sorted(manifest.parent for manifest in (SHIPPED_AT / "seeds").glob("*/*/*/manifest.json"))
@@ -16,6 +19,12 @@ def test_no_number_of_a_summary_is_cut_off_at_80_columns(directory: Path):
     text = Results.open(study_named(directory.name), directory).printed(80)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_title_wider_than_its_table_stays_on_one_line():
+    console = Console(file=io.StringIO(), width=80)
+    console.print(table("a", "b", rows=[("1", "2")], title="A title that is wider than the two columns"))
+    assert console.file.getvalue().splitlines()[0].rstrip() == "A title that is wider than the two columns"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_notebook_shows_the_summary_as_text():

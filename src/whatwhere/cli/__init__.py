@@ -43,6 +43,7 @@ class _Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The list of all commands."""
+        _plain_types(self, ctx)
         self._listing = True
         try:
             super().format_help(ctx, formatter)
@@ -70,14 +71,28 @@ class _Commands(TyperGroup):
             command: Any = super().get_command(ctx, cmd_name)
             if command is not None:
                 command.rich_help_panel = _PANEL_OF[cmd_name]
-            return command
+            return _plain_types(command, ctx)
         study = study_named(cmd_name)
         if self._listing:
             return TyperCommand(study.name, short_help=study.question, rich_help_panel=study.panel)
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP)
         epilog = f"Example: [bold]{escape(study.example)}[/bold]" if study.example else None
         alone.command(study.name, epilog=epilog, short_help=study.question)(command_of(study))
-        return typer.main.get_command(alone)
+        return _plain_types(typer.main.get_command(alone), ctx)
+
+
+_TYPES = {"<bool>": "", "<Path>": "<path>", "<list[str]>": "<str>", "<int range>": "<int>"}
+"""What the help says of a type, for what typer says of it."""
+
+
+def _plain_types(command: Any, ctx: Any) -> Any:
+    """In the help of a command a flag has no type, and arguments stand in capitals, as in the examples."""
+    for parameter in [] if command is None else command.get_params(ctx):
+        if parameter.param_type_name == "argument":
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+        elif (told := parameter.display_type(ctx)) in _TYPES:
+            parameter.metavar = _TYPES[told]
+    return command
 
 
 _HELP = {"help_option_names": ["-h", "--help"]}

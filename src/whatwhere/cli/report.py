@@ -77,7 +77,9 @@ def print_claims(judged: Sequence[Judged]) -> None:
         if table.row_count:
             console.out.print(table)
     console.remark(
-        "Why, how each is measured, with its threshold, interval and inputs: claims.md, claims.csv, or the page."
+        "value: the number that a claim compares with its threshold. claims.md, claims.csv and the page say how it is "
+        "measured, with interval and inputs."
     )
     if absent := sum(one.missing for one in judged):
-        console.remark(f"Not listed, for want of results: {absent}. claims.md says what each needs.")
+        many = "1 claim has no results here and is" if absent == 1 else f"{absent} claims have no results here and are"
+        console.remark(f"{many} not listed. claims.md says what each needs.")

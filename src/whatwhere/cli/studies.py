@@ -56,7 +56,9 @@ def _subject_parameters(study: Study) -> list[inspect.Parameter]:
     if study.second:
         found.append(argument_of(study.settings_type(), study.second))
     if subject.steps:
-        found.append(option("step", int | None, None, help="Which checkpoint of a run.", show_default="the last"))
+        found.append(
+            option("step", int | None, None, help="The step of a checkpoint of a run.", show_default="the last")
+        )
     return found
 
 

@@ -26,7 +26,7 @@ POSITIONAL, SYMBOLIC, FLAT = "#d55e00", "#009e73", "#d9d9d9"
 """Red, green and pale grey: the colours of pure and of flat heads in all figures and on the page.
 
 The two hues are a vermilion and a bluish green that remain distinct to colour-blind readers and in greyscale."""
-LEGEND = "red positional, green symbolic, grey flat"
+LEGEND = "red positional, green symbolic, grey uniform"
 
 
 def frame_of(scores: HeadScores, gamma: float | None = None, seed: int = 0) -> pd.DataFrame:
@@ -66,7 +66,10 @@ def _columns(name: str, found: Estimate) -> dict[str, float]:
 
 
 def text_of(scores: HeadScores) -> str:
-    """A heading and a small table; of many heads, the purest few and how many have which label."""
+    """A heading and a small table; of many heads, the purest few and how many have which label.
+
+    Entropy is given as a share of its maximum.
+    """
     rows = _rows(scores)
     shown = rows
     if len(rows) > ROWS:  # the purest, in the order of the layers; heads without a score come last
@@ -76,7 +79,7 @@ def text_of(scores: HeadScores) -> str:
     for row in shown:
         both = (f"{row[kind]:.2f} ({row[kind + '_low']:.2f}-{row[kind + '_high']:.2f})" for kind in KINDS)
         cells = "  ".join(f"{text:<16}" for text in both)
-        lines.append(f"{row['layer']:>5} {row['head']:>4}  {cells}  {row['entropy']:>7.2f}  {row['label']}")
+        lines.append(f"{row['layer']:>5} {row['head']:>4}  {cells}  {row['entropy_share']:>7.2f}  {row['label']}")
     if len(shown) < len(rows):
         lines.append(f"the {ROWS} purest of {len(rows)} heads; {_counts(rows)}; .to_frame() has all")
     return "\n".join(lines)

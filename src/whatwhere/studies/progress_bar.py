@@ -25,6 +25,8 @@ from whatwhere.studies import study
 
 LINE_EVERY = 30.0
 """Seconds between two lines of progress where there is no terminal."""
+COUNTED = 100_000
+"""From here on a count tells a reader nothing, and a line has the percentage."""
 
 
 class Guarded(Console):
@@ -73,6 +75,9 @@ class Bar(Progress):
             return
         self._spoke = now
         task = self.tasks[self.task_ids.index(task_id)]
-        share = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
+        count = (
+            f" {task.completed:.0f}/{task.total:.0f}" if (task.total or 0) < COUNTED else f" {task.percentage:.0f} %"
+        )
+        share = count if task.total else ""
         left = round((task.time_remaining or 0) / 60)
         note(f"{task.description}{share}" + (f", about {left} min left" if left else ""))

@@ -11,14 +11,21 @@ from rich.text import Text
 
 from whatwhere.heads.estimate import Estimate
 
+NARROW = 80
+"""Columns of the smallest terminal."""
 Rows = Iterable[Sequence[str]]
 """The cells of each row."""
 
 
 def table(*columns: str, rows: Rows = (), left: Sequence[str] = (), title: str = "", caption: str = "") -> Table:
-    """A narrow table: numbers stand to the right, the columns named in ``left`` to the left."""
+    """A narrow table: numbers stand to the right, the columns named in ``left`` to the left.
+
+    A title that fits into a terminal stands on one line, also where it is wider than the columns.
+    """
+    fits = all(line.isprintable() and len(line) <= NARROW for line in title.split("\n"))  # the console guards the rest
+    heading = Text(title, no_wrap=True, overflow="ignore") if fits else escape(title)
     made = Table(
-        title=escape(title) or None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=0,
+        title=heading if title else None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=0,
         pad_edge=False, show_edge=False, caption=caption or None, caption_justify="left",
     )  # fmt: skip
     for name in columns:

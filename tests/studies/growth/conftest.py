@@ -22,6 +22,6 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small(prose: Path) -> GrowthSettings:
     return GrowthSettings(
-        text=(str(prose),), tokens=8 * 4 * 16, vocabulary=300, layers=2, heads=2, width=16, window=16, batch=4,
+        text=(str(prose),), tokens=8 * 4 * 16, vocabulary=300, layers=2, heads=2, d_model=16, window=16, batch=4,
         evaluations=4,
     )  # fmt: skip

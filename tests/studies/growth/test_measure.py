@@ -121,8 +121,8 @@ def test_the_same_seed_gives_the_same_model_and_another_does_not(small: GrowthSe
 def test_the_rate_rises_to_its_peak_and_falls_to_a_tenth(small: GrowthSettings) -> None:
     long = replace(small, tokens=1000 * 4 * 16)
     rates = [rate_at(step, long) for step in range(1, 1001)]
-    assert max(rates) == long.rate == rates[49]
-    assert rates[-1] == pytest.approx(long.rate / 10)
+    assert max(rates) == long.lr == rates[49]
+    assert rates[-1] == pytest.approx(long.lr / 10)
 
 
 def test_evaluations_come_the_more_often_the_earlier() -> None:
@@ -136,7 +136,7 @@ def test_a_loss_that_is_no_number_ends_the_training_with_advice(
     small: GrowthSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(growth_measure, "rate_at", lambda step, _: math.nan if step == 2 else 0.0)
-    with pytest.raises(WhatwhereError, match="expected a finite loss, got nan at step 3; lower the rate"):
+    with pytest.raises(WhatwhereError, match="expected a finite loss, got nan at step 3; lower --lr"):
         run(small)
 
 
@@ -145,8 +145,8 @@ def test_a_loss_that_is_no_number_ends_the_training_with_advice(
     [
         ({"tokens": 0}, "expected tokens from 1 to"),
         ({"vocabulary": 200}, "expected vocabulary from 257 to"),
-        ({"width": 30, "heads": 4}, "take a multiple of 8"),
-        ({"rate": 2.0}, "expected a rate between 0 and 1"),
+        ({"d_model": 30, "heads": 4}, "take a multiple of 8"),
+        ({"lr": 2.0}, "expected an lr between 0 and 1"),
         ({"evaluations": 100_000}, "expected evaluations from 2 to 1,000, got 100,000"),
         ({"text": ("nowhere.txt",)}, "expected a text file at nowhere.txt"),
     ],

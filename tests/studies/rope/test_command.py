@@ -36,6 +36,7 @@ def test_the_exit_code_says_whether_all_is_well(
     assert ill.exit_code == 1
     assert "the scaling 'linear' is missing" in " ".join(ill.stdout.split())
     assert len(ill.stdout.splitlines()) < 24
+    assert str(tmp_path) not in ill.stdout  # models are named by the last part of their path
     assert (tmp_path / "compared" / "rope" / "figures" / "rope-frequencies.csv").is_file()
     again = CliRunner().invoke(app, ["rope", one, other, "--out", "compared"])  # from the tables that are there
     assert (again.exit_code, again.stdout) == (1, ill.stdout)

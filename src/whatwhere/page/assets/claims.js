@@ -56,14 +56,18 @@
       el("div", { "data-kind": kind }, el("h3", {}, `${data.claim_kinds[kind] ?? kind}: ${count(some)}`), el("div", { class: "claims" }, some.map(one))),
     );
     const words = el("dl", { class: "words" }, order.filter((verdict) => sorted.some((claim) => claim.verdict === verdict)).map((verdict) => [el("dt", { class: mark(verdict) }, verdict), el("dd", {}, data.verdicts[verdict])]));
+    const tested = sorted.filter((claim) => claim.verdict !== "not tested").length;
+    const shown = (verdict, own) => verdict === "" || verdict === own || (verdict === "tested" && own !== "not tested");
+    const show = (verdict) => {
+      for (const list of lists) for (const claim of list.querySelectorAll(".claim")) claim.hidden = !shown(verdict, claim.dataset.verdict);
+    };
     const filter = whatwhere.controls.select({
       label: "Show",
-      options: [["", `all (${data.claims.length})`], ...d3.groups(sorted, (claim) => claim.verdict).map(([verdict, some]) => [verdict, `${verdict} (${some.length})`])],
-      value: "",
-      onChange: (verdict) => {
-        for (const list of lists) for (const claim of list.querySelectorAll(".claim")) claim.hidden = verdict !== "" && claim.dataset.verdict !== verdict;
-      },
+      options: [["tested", `tested (${tested})`], ["", `all (${data.claims.length})`], ...d3.groups(sorted, (claim) => claim.verdict).map(([verdict, some]) => [verdict, `${verdict} (${some.length})`])],
+      value: "tested",
+      onChange: show,
     });
+    show("tested");
     const open = el("button", { type: "button", on: { click: () => lists.forEach((list) => list.querySelectorAll("details").forEach((claim) => (claim.open = true))) } }, "Open all");
     const rows = () => data.claims.map((claim) => ({ ...claim, interval: claim.interval?.join(" "), seeds: (claim.seeds ?? []).join(" ") }));
     return el("div", {}, basis(), changes(), words, el("div", { class: "controls" }, filter.element, open, whatwhere.table.csvButton("claims", rows)), lists);

@@ -23,7 +23,7 @@ from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
 from whatwhere.studies.atlas.seven_questions import HALF, MOST
 from whatwhere.studies.atlas.tables import OUTCOMES, Answer, Cell, Item, Missing, RecipePair
 from whatwhere.studies.results import Results
-from whatwhere.studies.seed_means import FEWEST_SEEDS
+from whatwhere.studies.seed_means import FEWEST_SEEDS, in_words
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
@@ -72,21 +72,21 @@ def _learned(items: Sequence[Item]) -> Table:
 
 
 def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
-    """Each question with its numbers, and what was expected of each; those that are not answered are counted."""
+    """Each question with its numbers, and what was expected of each; the table and the page say it in sentences."""
     blocks: list[RenderableType] = []
     answered = [row for row in rows if row.came_out != NOT_ANSWERED]
     for name, question in read_predictions().items():
         mine = [row for row in answered if row.question == name]
         blocks += [Text(f"\n{question.question}", style="bold")] if mine else []
         for row in mine:
-            told = Text(f"{_upper(row.came_out)}. {_upper(row.number)}: {row.sentence}\n")
-            told.append(f"Expected ({row.threshold}): {row.expected}", style="dim")
-            blocks.append(Padding(told, (0, 0, 0, 2)))
+            came = _upper(row.came_out.replace("otherwise", "not as expected"))
+            told = f"{came}. {_upper(row.number)}: {in_words(row.value)}; expected {row.threshold}."
+            blocks.append(Padding(Text(told), (0, 0, 0, 2)))
     if left := len(rows) - len(answered):
         blocks.append(f"\n{left} of {len(rows)} numbers are not answered yet: the table answers says what each needs.")
     told = (
         f"Intervals are 95 %, t over seeds; with three seeds they are wide. Fewer than {FEWEST_SEEDS} seeds leave an "
-        "answer open. Expected: fixed before the first run."
+        "answer open. What is expected was fixed before the first run. The table answers and the page say more."
     )
     return [*blocks, remark(told)]
 

@@ -27,6 +27,6 @@ GROWTH = Study(
     ),
     page_tables=("scores", "detectors", "losses", "onsets"),
     outcomes=".summary:outcomes",
-    smoke={"tokens": 8192, "width": 16, "layers": 2, "heads": 2, "window": 32, "batch": 8, "evaluations": 3},
+    smoke={"tokens": 8192, "d_model": 16, "layers": 2, "heads": 2, "window": 32, "batch": 8, "evaluations": 3},
     example="whatwhere growth --tokens 1000000",
 )

@@ -83,7 +83,7 @@ class _Growing:
         self.settings, self.corpus, self.results = settings, corpus, results
         self.model = _llama(settings, corpus.vocabulary)
         self.optimiser = torch.optim.AdamW(
-            self.model.parameters(), lr=settings.rate, betas=(0.9, 0.95), weight_decay=0.1, fused=True
+            self.model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1, fused=True
         )
         self.windows = torch.from_numpy(corpus.held_out_windows(_HELD_OUT, settings.window))
         self.loss = math.nan
@@ -104,7 +104,7 @@ class _Growing:
         self.loss = loss.item()
         if not math.isfinite(self.loss):
             raise WhatwhereError(
-                f"expected a finite loss, got {self.loss} at step {step}; lower the rate (it is {settings.rate:g})."
+                f"expected a finite loss, got {self.loss} at step {step}; lower --lr (it is {settings.lr:g})."
             )
         return self.loss
 
@@ -176,9 +176,9 @@ def rate_at(step: int, settings: GrowthSettings) -> float:
     """The learning rate of a step (from 1): it rises linearly, then falls as a cosine to a tenth."""
     warm = max(1, settings.steps // 20)
     if step <= warm:
-        return settings.rate * step / warm
+        return settings.lr * step / warm
     way = (step - warm) / max(1, settings.steps - warm)
-    return settings.rate * (0.1 + 0.45 * (1 + math.cos(math.pi * way)))
+    return settings.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * way)))
 
 
 def copying_gain(model: LlamaForCausalLM, vocabulary: int, settings: GrowthSettings) -> float:
@@ -201,10 +201,10 @@ def _llama(settings: GrowthSettings, vocabulary: int) -> LlamaForCausalLM:
         from transformers import LlamaConfig, LlamaForCausalLM
     except ImportError as error:
         raise MissingExtraError("transformers", "hf", "to train a language model") from error
-    weights = 12 * settings.layers * settings.width**2 + 2 * vocabulary * settings.width
+    weights = 12 * settings.layers * settings.d_model**2 + 2 * vocabulary * settings.d_model
     memory.require(_BYTES * weights, f"training a model of about {weights:,} weights")
     config = LlamaConfig(
-        vocab_size=vocabulary, hidden_size=settings.width, intermediate_size=8 * settings.width // 3,
+        vocab_size=vocabulary, hidden_size=settings.d_model, intermediate_size=8 * settings.d_model // 3,
         num_hidden_layers=settings.layers, num_attention_heads=settings.heads, num_key_value_heads=settings.heads,
         max_position_embeddings=settings.window,
     )  # fmt: skip

@@ -16,8 +16,8 @@ ATTENDS = 0.3
 COPIES = 0.5
 """Nats by which the second copy of random tokens is easier than the first, from which a model counts as copying."""
 _RANGES = {
-    "tokens": (1, 10**12), "vocabulary": (257, 1 << 20), "layers": (1, 1000), "heads": (1, 1000), "width": (4, 1 << 16),
-    "window": (8, 1 << 16), "batch": (1, 1 << 16), "evaluations": (2, 1000),
+    "tokens": (1, 10**12), "vocabulary": (257, 1 << 20), "layers": (1, 1000), "heads": (1, 1000),
+    "d_model": (4, 1 << 16), "window": (8, 1 << 16), "batch": (1, 1 << 16), "evaluations": (2, 1000),
 }  # fmt: skip
 
 
@@ -33,10 +33,10 @@ class GrowthSettings(TextSettings):
     vocabulary: Annotated[int, "Tokens of the vocabulary, which is made from the text (byte pairs)."] = 1024
     layers: Annotated[int, "Layers."] = 4
     heads: Annotated[int, "Attention heads per layer."] = 4
-    width: Annotated[int, "Width of the model."] = 128
+    d_model: Annotated[int, "Width of the model."] = 128
     window: Annotated[int, "Tokens of an input."] = 128
     batch: Annotated[int, "Inputs per step."] = 32
-    rate: Annotated[float, "Peak learning rate; it rises over a twentieth of the steps, then falls to a tenth."] = 3e-3
+    lr: Annotated[float, "Peak learning rate; it rises over a twentieth of the steps, then falls to a tenth."] = 3e-3
     evaluations: Annotated[int, "How often the heads are scored; most evaluations are early."] = 36
     seed: Annotated[int, "Seed of the weights, the batches and the random tokens."] = 0
 
@@ -46,13 +46,13 @@ class GrowthSettings(TextSettings):
                 raise WhatwhereError(
                     f"expected {name} from {least:,} to {most:,}, got {getattr(self, name):,}; change {name}."
                 )
-        if self.width % (2 * self.heads):
+        if self.d_model % (2 * self.heads):
             raise WhatwhereError(
-                f"expected a width that gives each of {self.heads} heads an even share, got {self.width}; "
+                f"expected a d_model that gives each of {self.heads} heads an even share, got {self.d_model}; "
                 f"take a multiple of {2 * self.heads}."
             )
-        if not 0 < self.rate < 1:
-            raise WhatwhereError(f"expected a rate between 0 and 1, got {self.rate}; the default is 0.003.")
+        if not 0 < self.lr < 1:
+            raise WhatwhereError(f"expected an lr between 0 and 1, got {self.lr}; the default is 0.003.")
         self.check_texts()
 
     @property

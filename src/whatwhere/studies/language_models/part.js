@@ -272,5 +272,5 @@
   }
   whatwhere.part({ id: "map", nav: "Map", title: "Every head", intro: "Two keys before a query change places. If attention stays where it was, the head is positional (●); if it moves along with what it looked at, the head is symbolic (■). Layers stand across, heads down: choose one, or move with the arrow keys.", order: 20, make: map });
   whatwhere.part({ id: "details", nav: "One head", title: "One head", order: 21, make: details });
-  whatwhere.part({ id: "list", nav: "List", title: "In order", order: 22, make: list });
+  whatwhere.part({ id: "list", nav: "List", title: "List of heads", order: 22, make: list });
 })();

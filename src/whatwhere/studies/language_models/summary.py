@@ -79,7 +79,7 @@ def _labels(labels: object) -> str:
 def _heads(rows: Sequence[HeadRow], *, is_text: bool) -> Table:
     """What matters of a head: in a text also the first and the previous token, where many heads look."""
     middle = ["first", "prev", "ID", "beyond"] if is_text else ["itself", "ID"]
-    made = table("head", "positional", "symbolic", "H", *middle, "label", left=["label"])
+    made = table("head", "positional", "symbolic", "entropy", *middle, "label", left=["label"])
     for row in rows:
         cells = {
             "itself": _number(row.own),
@@ -102,7 +102,7 @@ def _layers(heads: pd.DataFrame) -> Table:
         means = own[["positional", "symbolic", "entropy_share", "first"]].mean().tolist()
         pure = ((own["label"] == kind).to_numpy().sum() for kind in KINDS)
         cells.append((str(layer), *map(_number, means), *(str(count or "") for count in pure)))
-    return table("layer", "positional", "symbolic", "H", "first", "pure positional", "pure symbolic", rows=cells)
+    return table("layer", "positional", "symbolic", "entropy", "first", "pure positional", "pure symbolic", rows=cells)
 
 
 def _windows(rows: Sequence[WindowScore]) -> Table:
@@ -130,7 +130,7 @@ def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> 
     found = [
         f"positional, symbolic: pure within gamma {settings.gamma:g}; uniform: both scores high; mixed: the rest. "
         + (f"In brackets: 95 % intervals (bootstrap over {over}). " if over else "")
-        + "H: entropy as a share of its maximum. ID: weighted frequency ID, 1 is the fastest plane. "
+        + "entropy: as a share of its maximum. ID: mean frequency ID, 1 is the fastest plane. "
         + (
             "first, prev: attention to the first and to the previous token. beyond: both scores of swaps among keys "
             "after the first token, where language models park attention (not the paper's score)."

@@ -44,7 +44,7 @@ class HeadsSettings(TextSettings):
     )
     template: Annotated[bool, "Put each window of a text into the model's chat template, as a user's message."] = False
     samples: Annotated[
-        int | None, "Draw so many swaps of a head whose swaps all matter, instead of all of them: for long windows."
+        int | None, "For long windows: draw this many swaps of a flat head instead of computing all of them."
     ] = None
     task: Annotated[str | None, "The task to score on, if a model of ours does not say: number or letter."] = None
     seed: Annotated[int, "Seed of the inputs and of the intervals."] = 0

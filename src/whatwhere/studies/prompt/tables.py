@@ -27,10 +27,10 @@ class PromptSettings(TextSettings):
     lengths: Annotated[tuple[int, ...], "Short lengths in tokens, from which the forecast is made; three or more."] = (
         128, 192, 256, 384, 512,
     )  # fmt: skip
-    check: Annotated[tuple[int, ...], "Longer lengths, at which it is checked; may be empty."] = (1024, 2048)
+    check: Annotated[tuple[int, ...], "Longer lengths, at which the forecast is checked; may be empty."] = (1024, 2048)
     prompts: Annotated[int, "Prompts of each short length."] = 8
     checked: Annotated[int, "Prompts of each longer length."] = 4
-    heads: Annotated[int, "How many heads that look at the key most are followed."] = 8
+    heads: Annotated[int, "How many of the heads that look at the key most are followed."] = 8
     seed: Annotated[int, "Seed of pass keys, other heads and intervals."] = 0
 
     def __post_init__(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -25,23 +26,29 @@ def summary(results: Results) -> Sequence[RenderableType]:
     """One screen."""
     blocks: list[RenderableType] = []
     every = results.rows("about", About)
+    short = {about.model: Path(about.model).name for about in every}  # as the other studies name a model
+    short = short if len(set(short.values())) == len(short) else {}
     for about in every:
         layers = [row for row in results.rows("layers", LayerRope) if row.model == about.model]
-        blocks.append(_rotations(about, layers))
+        blocks.append(_rotations(about, short.get(about.model, about.model), layers))
     found = results.rows("differences", Difference)
     if found:
-        blocks += _differences(found)
+        blocks += _differences(found, short)
     else:
-        with_other = f", and with {every[1].model}, which agrees with its own" if len(every) > 1 else ""
+        with_other = (
+            f", and with {short.get(every[1].model, every[1].model)}, which agrees with its own"
+            if len(every) > 1
+            else ""
+        )
         blocks.append(f"\nAll layers agree with the configuration{escape(with_other)}.")
     why = "the pairing, scale and unrotated layers of this family are not known here; only what its configuration says"
     return blocks + [remark(f"{about.family}: {why} was judged.") for about in every if not about.judged]
 
 
-def _rotations(about: About, layers: Sequence[LayerRope]) -> RenderableType:
+def _rotations(about: About, name: str, layers: Sequence[LayerRope]) -> RenderableType:
     shown = table(
         "layers", "kind", "turns", "pairing", "base", "lengthened", "scale", left=("layers", "kind", "pairing"),
-        title=f"{about.model} ({about.family}), measured on {about.tokens} tokens",
+        title=f"{name} ({about.family}), measured on {about.tokens} tokens",
     )  # fmt: skip
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in layers:
@@ -53,13 +60,14 @@ def _rotations(about: About, layers: Sequence[LayerRope]) -> RenderableType:
     return shown
 
 
-def _differences(found: Sequence[Difference]) -> list[RenderableType]:
+def _differences(found: Sequence[Difference], short: Mapping[str, str]) -> list[RenderableType]:
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in found:
         groups[row.model, row.against, row.what, row.found, row.expected, row.cause].append(row.layer)
     lines = [""]
     for (model, against, what, measured, expected, cause), layers in list(groups.items())[:MOST]:
         named = f"layer{'s' if len(layers) > 1 else ''} {number_runs(layers, ',')}"
+        model, against = short.get(model, model), short.get(against, against)
         lines.append(f"{model}, {named}: {what}: {cause} (found {measured}; {against}: {expected})")
     if len(groups) > MOST:
         lines.append(f"and {len(groups) - MOST} more, in differences.csv")

@@ -33,8 +33,8 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         share = None if math.isnan(row.share) else row.share
         kinds.setdefault((row.family, f"{row.entropy:.2f}"), {}).setdefault(share, []).append(row)
     made = table(
-        "heads", "entropy", *(f"{share:g}" for share in SHOWN), "none", "by tau", left=("heads",),
-        title=f"Positional/symbolic score at tau {TAU:g}, by the share of content",
+        "heads", "entropy", *(f"{share:g}" for share in SHOWN), "no share", "change", left=("heads",),
+        title=f"Positional/symbolic score at tau {TAU:g}, by share of content",
     )  # fmt: skip
     for (family, entropy), by_share in kinds.items():
         cells = (_pair(by_share[share]) if share in by_share else "" for share in (*SHOWN, None))
@@ -45,9 +45,8 @@ def _scores(rows: Sequence[KnownScore]) -> list[RenderableType]:
         )
         made.add_row(family, entropy, *cells, f"{moved:.2f}")
     note = (
-        "share of content: of the logits' variance; none for flat and null heads. entropy: of attention, as a share "
-        "of its maximum. by tau: the largest change of a score from tau 1e-4 to 0.1. Centred scores are 1 - "
-        "symbolic and 1 - positional."
+        "share of content: of the variance of the logits, 0 for a positional and 1 for a symbolic head; flat and null "
+        "heads have none. entropy: as a share of its maximum. change: the largest one of a score from tau 1e-4 to 0.1."
     )
     return [made, remark(note)]
 
@@ -67,20 +66,20 @@ def _labels(rows: Sequence[NullLabel]) -> list[RenderableType]:
     }
     made = table(
         "null heads", "entropy", "inputs", *(f"{kind[:3]}. {gamma:g}" for gamma in GAMMAS for kind in KINDS),
-        left=("null heads",), title=f"\nHeads of no kind that are labelled pure, at tau {TAU:g}",
+        left=("null heads",), title=f"\nNull heads (neither kind): share that is labelled pure, at tau {TAU:g}",
     )  # fmt: skip
     for family, entropy, inputs in dict.fromkeys(key[:3] for key in shown):
         pairs = (shown[family, entropy, inputs, gamma] for gamma in GAMMAS)
         cells = (f"{share.value:.2f}" for row in pairs for share in (row.positional, row.symbolic))
         made.add_row(family, f"{entropy:.2f}", str(inputs), *cells)
-    note = "Shares of heads with each label at gamma 0.1 and 0.05. inputs: on which each head is scored."
+    note = "pos., sym.: labelled positional or symbolic, at this gamma. inputs: on which each head is scored."
     return [made, remark(note)]
 
 
 def _permutations(rows: Sequence[PermutationScore]) -> list[RenderableType]:
     made = table(
-        "tokens", "taken", "score", "entropy", "swaps", "all", "differ", "95 %", "error", left=("taken", "score"),
-        title=f"\nAdditive heads, half content: by swaps, by all permutations (tau {TAU:g})",
+        "tokens", "taken", "score", "entropy", "swaps", "all", "difference", "95 %", "error", left=("taken", "score"),
+        title=f"\nSwaps against all permutations: additive heads, share 0.5, tau {TAU:g}",
     )  # fmt: skip
     for row in rows:
         if row.tau == TAU and row.share == 0.5:
@@ -91,5 +90,5 @@ def _permutations(rows: Sequence[PermutationScore]) -> list[RenderableType]:
             )  # fmt: skip
     return [
         made,
-        remark("error: standard error that is due to drawing permutations. The table has all shares and tau."),
+        remark("taken: all permutations or a sample; error: standard error of sampling. The table has more shares."),
     ]
