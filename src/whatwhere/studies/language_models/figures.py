@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot
@@ -34,7 +33,7 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
     figure, (cells, points) = pyplot.subplots(
         1, 2, figsize=(wide + tall + 0.4, tall), width_ratios=(wide, tall), layout="constrained"
     )
-    figure.suptitle(f"{Path(one.name).name}: {LEGEND}", fontsize=10)
+    figure.suptitle(f"{one.short_name}: {LEGEND}", fontsize=10)
     _draw_cells(cells, rows, layers, heads)
     _draw_points(points, rows)
     return figure

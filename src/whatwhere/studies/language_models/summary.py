@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,7 +38,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     inputs = counted(about.inputs, "window" if about.is_text else "input")
     blocks: list[RenderableType] = [
         escape(
-            f"{counted(len(rows), 'head')} of {Path(results.name).name} ({about.family}) on {about.source}: {inputs} "
+            f"{counted(len(rows), 'head')} of {results.short_name} ({about.family}) on {about.source}: {inputs} "
             f"of {about.tokens} tokens, {counted(about.queries, 'query', 'queries')} each, tau {settings.tau:g}"
         )
     ]
