@@ -106,10 +106,9 @@ def policy_rows(
     full = {row.input: row.loss for row in losses if row.ranking == FULL}
     rows = []
     for ranking, budget in dict.fromkeys((one.ranking, one.budget) for one in sets if one.ranking != FULL):
-        here, lost, told = (
-            [one for one in every if (one.ranking, one.budget) == (ranking, budget)]
-            for every in (sets, losses, answers)
-        )
+        here = [one for one in sets if (one.ranking, one.budget) == (ranking, budget)]
+        lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
+        told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
         kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
         above = mean([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings.seed)
         key_loss = mean([row.loss for row in told], [row.input for row in told], settings.seed)

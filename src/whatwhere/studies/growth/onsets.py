@@ -28,7 +28,10 @@ def find_onsets(results: Results) -> list[Onset]:
             step = held_from(rows["step"].to_numpy(), rows[event].to_numpy() >= ATTENDS)
             found.append((event, int(layer), int(head), step))
     found.append((COPYING, None, None, held_from(losses.index.to_numpy(), losses["copying"].to_numpy() >= COPIES)))
-    held = [Onset(*head, step, int(losses["tokens"].loc[step])) for *head, step in found if step is not None]
+    tokens = losses["tokens"]
+    held = [
+        Onset(event, layer, head, step, int(tokens.loc[step])) for event, layer, head, step in found if step is not None
+    ]
     return sorted(held, key=lambda row: row.step)
 
 

@@ -25,7 +25,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
     for (model, layer), rows in one["planes"].groupby(["model", "layer"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
         numbers = rows[["plane", "measured", "expected"]].round(9).to_numpy()
         sets.setdefault((model, numbers.tobytes()), (numbers, []))[1].append(layer)
-    several = one["planes"]["model"].nunique() > 1
+    several = len({model for model, _ in sets}) > 1
     for color, ((model, _), (numbers, layers)) in enumerate(list(sets.items())[:MOST]):
         planes, measured, expected = numbers.T
         name = f"{PurePath(model).name[-24:]}, " if several else ""

@@ -78,22 +78,23 @@ def _turning(
     if wanted.frequencies is None:
         return
     planes, should = len(found.frequencies), len(wanted.frequencies)
-    turned = tuple(
-        f"{2 * count} of {facts.width} coordinates turn" if count else "no rotation"
-        for facts, count in ((found, planes), (wanted, should))
-    )
+    here, there = _coordinates(planes, found.width), _coordinates(should, wanted.width)
     if bool(planes) != bool(should):
         cause = "the pattern of layers without rotation (NoPE) is inverted" if inverted else (
             "a layer that should have no rotation (NoPE) has one" if planes else "a layer that should turn does not"
         )  # fmt: skip
-        yield "rotation", *turned, cause
+        yield "rotation", here, there, cause
     elif planes != should:
         whole = wanted.rope is not None and 2 * planes == wanted.rope.head
         cause = "the partial factor is ignored: whole heads turn" if whole else "another share of the head turns"
-        yield "width", *turned, cause
+        yield "width", here, there, cause
     elif not _close(found.frequencies, wanted.frequencies, found.allowed):
         cause = _cause_of(found.frequencies, wanted.frequencies, wanted.rope, kinds, seq, found.allowed)
         yield "frequencies", _span(found.frequencies), _span(wanted.frequencies), cause
+
+
+def _coordinates(planes: int, width: int) -> str:
+    return f"{2 * planes} of {width} coordinates turn" if planes else "no rotation"
 
 
 def _numbers(found: MeasuredRope, wanted: RopeFacts) -> Iterator[Part]:
