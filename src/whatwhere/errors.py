@@ -6,6 +6,9 @@ any other exception is a defect of ours and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class WhatwhereError(ValueError):
     """A user's mistake, or a state of the machine that the user can mend (a full disk, a damaged file)."""
@@ -28,3 +31,12 @@ class MissingExtraError(WhatwhereError):
         super().__init__(
             f"{package} is needed {purpose}, and it is not installed. Install it with: pip install 'whatwhere[{extra}]'"
         )
+
+
+@contextmanager
+def extra_for(purpose: str, package: str, extra: str) -> Iterator[None]:
+    """Imports in the ``with`` block that fail are refused, with the extra that brings the package."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra, purpose) from error

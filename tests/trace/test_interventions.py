@@ -27,9 +27,10 @@ from whatwhere.trace.interventions import (
     Patch,
     ScaleAngles,
     ScaleLogits,
+    Write,
 )
 from whatwhere.trace.own import OwnModel
-from whatwhere.trace.traceable import run, trace
+from whatwhere.trace.traceable import run, trace, traceable
 
 IDS, OTHERS = torch.randint(3, 50, (2, 3, 12), generator=torch.Generator().manual_seed(2))
 NUMBERS = torch.tensor([[0, 1, 2, 3, 121, 4, 123], [5, 120, 7, 2, 122, 125, 121]])
@@ -97,6 +98,15 @@ def by_hand(model: Any, ids: Tensor, rotary: int, *, planes: Sequence[int] = (),
 
     with attention_as(change):
         return model(ids, use_cache=False).logits
+
+
+def test_a_head_writes_what_is_given(family: tuple[nn.Module, int]):
+    model, _ = family
+    source = traceable(model)
+    mean = source.record(source.inputs(IDS), [1])[1].mean(0)[:, 0]  # [seq, d_value], of head 0
+    given, ablated = (run(model, IDS, interventions=[change]) for change in (Write(1, 0, mean), Ablate(1, 0)))
+    torch.testing.assert_close(given, ablated)
+    assert not torch.allclose(given, run(model, IDS))
 
 
 @pytest.fixture(scope="module", params=["Llama", "GPT-NeoX, Pythia"])

@@ -107,7 +107,7 @@ def test_layers_pass_one_by_one_in_one_pass_that_ends_with_the_last_one_asked_fo
         assert model.stream(IDS, lambda layer: layer.layer, layers=[1, 0]) == [1, 0]
     finally:
         hook.remove()
-    assert set(model.errors) == {0, 1} and max(model.errors.values()) < 1e-5
+    assert set(model.readings) == {0, 1} and max(reading.error for reading in model.readings.values()) < 1e-5
 
 
 def test_nothing_is_left_behind(llama: Any):
@@ -123,6 +123,22 @@ def test_nothing_is_left_behind(llama: Any):
     assert dict(ALL_ATTENTION_FUNCTIONS) == before
     assert "eager" not in ALL_ATTENTION_FUNCTIONS
     assert not any(module._forward_pre_hooks for module in llama.modules())
+
+
+def test_an_attention_function_of_the_users_own_stays_in_its_place():
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS as functions
+
+    def own(*given: Any, **named: Any) -> Any:
+        return theirs(*given, **named)
+
+    theirs = functions["sdpa"]
+    functions["sdpa"] = own
+    try:
+        ww.trace(tiny_model(FAMILIES["Llama"], attention="sdpa"), IDS)
+        assert functions["sdpa"] is own
+    finally:
+        del functions["sdpa"]
+    assert functions["sdpa"] is theirs
 
 
 def _raise(layer: LayerTrace) -> None:

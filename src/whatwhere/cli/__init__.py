@@ -20,6 +20,7 @@ from whatwhere.cli.console import complain, note
 from whatwhere.cli.studies import command_of
 from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.machine.memory import is_exhausted
+from whatwhere.store.addresses import send_rest
 from whatwhere.studies import STUDIES, study_named
 
 _MEMORY_RAN_OUT = "whatwhere: memory ran out. Ask for fewer inputs or a smaller model, or use a larger machine.\n"
@@ -143,7 +144,7 @@ def main() -> None:
         try:
             app()
         except SystemExit:  # how commands end, well or not; after an error nothing more is tried
-            _send_rest()
+            send_rest()  # what helpers of a command wrote to addresses in object storage
             raise
     except WhatwhereError as error:
         complain(str(error))
@@ -156,13 +157,6 @@ def main() -> None:
     else:
         return
     sys.exit(2)
-
-
-def _send_rest() -> None:
-    """Sends what helpers of a command wrote to addresses in object storage, if there are any."""
-    addresses = sys.modules.get("whatwhere.store.addresses")
-    if addresses is not None:
-        addresses.send_rest()
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:

@@ -11,6 +11,9 @@ import typer
 from whatwhere.cli.console import note, out, print_json, remark, table
 from whatwhere.cli.parameters import AsJson, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.documents import read_json
+from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
+from whatwhere.store.tables import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,9 +120,6 @@ def _show(task: Task, batch: Batch, *, quiet: bool) -> list[dict[str, Any]]:
 
 
 def _write(task: Task, size: int, seed: int, to: Path, *, quiet: bool) -> dict[str, Any]:
-    from whatwhere.store.documents import read_json
-    from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
-    from whatwhere.store.tables import write_csv
     from whatwhere.tasks.dataset import MANIFEST
 
     dataset = task.dataset(size, seed)

@@ -9,6 +9,9 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.parameters import AsJson, place
+from whatwhere.errors import WhatwhereError
+from whatwhere.store.files import write_bytes, write_text
+from whatwhere.store.tables import write_csv
 
 if TYPE_CHECKING:
     from whatwhere.studies.language_models.agreement import Agreement
@@ -46,8 +49,6 @@ def compare(
 ) -> None:
     """Which heads agree in two tables of head scores?"""
     from whatwhere.page.writing import FILE, build
-    from whatwhere.store.files import write_bytes, write_text
-    from whatwhere.store.tables import write_csv
     from whatwhere.studies.language_models import agreement
     from whatwhere.studies.language_models.shared_scores import read_scores
     from whatwhere.studies.style import save_figure, style
@@ -71,10 +72,9 @@ def compare(
     }
     write_text(out / FILE, build("Which heads agree?", ["agreement"], data))
     if as_json:
-        correlations = {name: None if value != value else value for name, value in found.correlations.items()}
         shared = {"heads": len(found.heads), "left_out": found.left_out, "same_label": found.share}
         console.print_json(
-            {"of": names, "page": str(out / FILE), **shared, "correlations": correlations, "confusion": confusion}
+            {"of": names, "page": str(out / FILE), **shared, "correlations": found.correlations, "confusion": confusion}
         )
         return
     _print(found, names, same_text)
@@ -114,8 +114,6 @@ def share(
     push: Annotated[str | None, typer.Option(help="Add them to this dataset of the Hub, OWNER/NAME.")] = None,
 ) -> None:
     """Give head scores to others: as a Parquet file, or as a dataset of the Hub."""
-    from whatwhere.errors import WhatwhereError
-    from whatwhere.store.files import write_bytes
     from whatwhere.studies.language_models import shared_scores
 
     if parquet is None and push is None:

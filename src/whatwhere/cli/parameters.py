@@ -18,6 +18,7 @@ import typer
 
 from whatwhere.cli.console import note
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.addresses import local
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -35,15 +36,13 @@ def option(name: str, kind: Any, default: Any, *flags: str, **about: Any) -> ins
 
 def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
     """The parameters that stand for the fields of a record."""
-    hints = get_type_hints(record, include_extras=True)
+    kinds, documented = get_type_hints(record), get_type_hints(record, include_extras=True)
     found = []
     for field in fields(record):
         if field.name not in leave_out:
-            kind, *notes = (
-                get_args(hints[field.name]) if hasattr(hints[field.name], "__metadata__") else (hints[field.name],)
-            )
+            (help_text, *_) = getattr(documented[field.name], "__metadata__", ("",))
             default = ... if field.default is MISSING else field.default
-            found.append(_option(field.name, kind, str(notes[0]) if notes else "", default))
+            found.append(_option(field.name, kinds[field.name], help_text, default))
     return found
 
 
@@ -125,6 +124,4 @@ def name_of_place(text: str) -> str:
 
 def place(text: str) -> Path:
     """The local path of a place; ``s3://bucket/prefix`` is fetched first."""
-    from whatwhere.store.addresses import local
-
     return Path(local(name_of_place(text), note))

@@ -13,12 +13,13 @@ from whatwhere.cli import console
 from whatwhere.cli.parameters import AsJson, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.cli.report import print_claims
 from whatwhere.errors import WhatwhereError
+from whatwhere.training.interrupt import Interrupted
+from whatwhere.work.plan import Plan, choose
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from whatwhere.work.executor import Event, Job
-    from whatwhere.work.plan import Plan
     from whatwhere.work.timing import Timing
 
 MOST_WORKERS = 1024
@@ -27,7 +28,6 @@ _MARKS = {"waiting": "[dim]·[/dim]", "begun": "[cyan]>[/cyan]", "done": "[green
 
 def register(app: typer.Typer) -> None:
     """Adds the command: the fields of :class:`~whatwhere.work.plan.Plan` are its options."""
-    from whatwhere.work.plan import Plan
 
     def reproduce(**given: Any) -> None:
         from whatwhere.machine.device import cores
@@ -61,8 +61,6 @@ claim that held in the recorded baseline does not hold."""
 
 
 def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json: bool) -> None:
-    from whatwhere.training.interrupt import Interrupted
-    from whatwhere.work.plan import choose
     from whatwhere.work.reproduction import Reproduction
 
     work = Reproduction(plan, out)

@@ -16,6 +16,7 @@ import typer
 from whatwhere.cli import console
 from whatwhere.cli.parameters import argument_of, keyword, option, options_of, place, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.addresses import local, shown
 from whatwhere.studies.study import Cost, Study, resolve
 
 if TYPE_CHECKING:
@@ -85,8 +86,6 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
 
 def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tuple[Opened, Path | None]]:
     """What the study is asked of, one after another, each with the place of its results; None keeps none."""
-    from whatwhere.store.addresses import local
-
     out, compare = given["out"], given.get("compare") or []
     taken: dict[Path, str] = {}
     for number, source in enumerate((given.get("source"), *compare)):
@@ -106,7 +105,6 @@ def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tu
 
 def _measure(study: Study, opened: Opened, directory: Path | None, settings: Any, force: bool) -> Results:
     from whatwhere import __version__
-    from whatwhere.store.addresses import shown
     from whatwhere.store.manifest import Manifest
     from whatwhere.studies.measuring import measure
 
@@ -135,7 +133,6 @@ def _measure(study: Study, opened: Opened, directory: Path | None, settings: Any
 def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
     """Draws the figures and writes the page, then prints the tables as JSON or the summary."""
     from whatwhere.page import write_page
-    from whatwhere.store.addresses import shown
     from whatwhere.studies.measuring import FIGURES, draw
 
     first = next(iter(results.values()))
@@ -163,14 +160,9 @@ def _show(study: Study, results: Mapping[str, Results], as_json: bool) -> None:
 
 
 def _content(results: Results) -> dict[str, Any]:
-    from whatwhere.store.addresses import shown
-    from whatwhere.store.documents import plain
-
-    tables = {
-        name: frame.astype(object).where(frame.notna(), None).to_dict("records") for name, frame in results.items()
-    }
+    tables = {name: frame.to_dict("records") for name, frame in results.items()}
     directory = None if results.manifest is None else shown(results.directory)
-    return {"directory": directory, "settings": plain(results.settings), "tables": tables}
+    return {"directory": directory, "settings": results.settings, "tables": tables}
 
 
 def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ import typer
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
 from whatwhere.cli.parameters import AsJson, name_of_place
+from whatwhere.store.addresses import local, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,6 @@ def sweep(
     Finished items are skipped, failed ones tried again and then reported; Ctrl-C stops, and the same command goes on.
     """
     from whatwhere.machine.device import cores
-    from whatwhere.store.addresses import local
     from whatwhere.work.sweep_run import NEEDED, Sweep
     from whatwhere.work.sweep_spec import read_sweep
 
@@ -91,11 +91,11 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
     from whatwhere.store.locks import hold
 
     with hold(work.directory, "sweep"), console.Bar() as bar:
-        shown = bar.add_task("sweep", total=len(work.items))
+        line = bar.add_task("sweep", total=len(work.items))
 
         def observe(job: Job, event: Event, about: Any) -> None:
             if event in ("done", "failed"):
-                bar.update(shown, advance=1, description=job.name)
+                bar.update(line, advance=1, description=job.name)
             if event in ("again", "failed"):
                 console.note(f"{job.name} failed, {'it is tried again' if event == 'again' else 'given up'}: {about}")
             elif event == "done" and not console.err.is_terminal:
@@ -117,11 +117,11 @@ def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
 
     costs = []
     with console.Bar() as bar:
-        shown = bar.add_task("timing a step of each kind of model", total=len(items))
+        line = bar.add_task("timing a step of each kind of model", total=len(items))
         for item in items:
             config = item.training
             costs.append((math.nan, 0) if config is None else (seconds_of(config), bytes_of(config)))
-            bar.update(shown, advance=1)
+            bar.update(line, advance=1)
     configs = [config for item in items if (config := item.training) is not None]
     seconds, stored = training_seconds(configs, count), sum(taken for _, taken in costs)
     if as_json:
@@ -145,8 +145,6 @@ def _preview(items: Sequence[Item], count: int, as_json: bool) -> None:
 
 
 def _finish(work: Sweep, as_json: bool) -> None:
-    from whatwhere.store.addresses import shown
-    from whatwhere.store.documents import plain
     from whatwhere.work.sweep_figures import draw_sweep
 
     table = work.collect()
@@ -154,8 +152,7 @@ def _finish(work: Sweep, as_json: bool) -> None:
         files = draw_sweep(table, work.directory)
     failed, place = sum(status != "done" for status in table["status"].tolist()), shown(work.directory)
     if as_json:
-        rows = plain(table.astype(object).where(table.notna(), None).to_dict("records"))
-        named = [shown(file) for file in files]
+        rows, named = table.to_dict("records"), [shown(file) for file in files]
         console.print_json({"table": f"{place}/sweep.csv", "items": rows, "failed": failed, "files": named})
     else:
         _print(table, place)

@@ -12,18 +12,19 @@ import typer
 from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
 from whatwhere.cli.parameters import given_names, keyword, name_of_place, option, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.addresses import local, shown
+from whatwhere.training.interrupt import Interrupted
+from whatwhere.training.options import Options
+from whatwhere.training.tracking import Start, find_tracker
 
 if TYPE_CHECKING:
     from whatwhere.training.distributed import Processes
     from whatwhere.training.loop import Observer, Progress
-    from whatwhere.training.options import Options
     from whatwhere.training.run import Run
-    from whatwhere.training.tracking import Start
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command: the fields of :class:`~whatwhere.training.options.Options` are its options."""
-    from whatwhere.training.options import Options
 
     def train(**given: Any) -> None:
         options, named = Options(**record_of(Options, given)), given_names(Options, given["context"])
@@ -56,10 +57,8 @@ def _train_command(
     options: Options, out_dir: str, track: str | None, repeated: Sequence[str] | None, as_json: bool
 ) -> None:
     """Trains a new run, or goes on with one: then ``repeated`` names the options that were given once more."""
-    from whatwhere.store.addresses import local
     from whatwhere.training.distributed import joined, leave
     from whatwhere.training.run import Run
-    from whatwhere.training.tracking import find_tracker
 
     with joined() as processes:
         if not processes.first:
@@ -76,8 +75,6 @@ def _train_command(
 
 def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir: str) -> None:
     """A run goes on as it was begun: options that would change it are refused, not passed over."""
-    from whatwhere.training.options import Options
-
     config = run.config
     if run.task.name != options.task:
         raise WhatwhereError(f"{out_dir}: expected a run on the {options.task} task, got the {run.task.name} task.")
@@ -98,7 +95,6 @@ def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir
 def _assist(run: Run, processes: Processes) -> int:
     """Trains as one of several processes, and returns the exit code; the first process prints for all."""
     from whatwhere.training.distributed import OtherEnded
-    from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
     try:
@@ -112,8 +108,6 @@ def _assist(run: Run, processes: Processes) -> int:
 
 def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
     """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
-    from whatwhere.store.addresses import shown
-    from whatwhere.training.interrupt import Interrupted
     from whatwhere.training.loop import train as train_run
 
     try:
@@ -134,7 +128,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
         with Bar() as bar:
-            shown = bar.add_task(f"training {config.task.name}", total=config.schedule.steps)
+            line = bar.add_task(f"training {config.task.name}", total=config.schedule.steps)
 
             def observe(state: Progress) -> None:
                 hops = " ".join(f"{value:.2f}" for value in state.by_hop) or "-"
@@ -142,7 +136,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
                     f"{config.task.name}: loss {state.loss:.3f}, hops {hops}, "
                     f"{state.sequences_per_second:.0f} seq/s, {state.phase}"
                 )
-                bar.update(shown, completed=state.step, total=state.steps, description=text)
+                bar.update(line, completed=state.step, total=state.steps, description=text)
                 if state.evaluated and tracker is not None:
                     accuracies = {f"accuracy/hop{hop}": value for hop, value in enumerate(state.by_hop, start=1)}
                     tracker.log({"loss": state.loss, "lr": state.rate, **accuracies}, state.step)
@@ -155,7 +149,6 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
 
 def _report(run: Run, as_json: bool) -> None:
     """Measures the final model on the full test split, keeps it with the run and prints it."""
-    from whatwhere.store.addresses import shown
     from whatwhere.training.evaluate import measure_on_test_split
 
     note("Measuring on the test split ...")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.model.gptj import GPTJ, NORM_EPSILON
 from whatwhere.model.rope import interleaved_to_half
 from whatwhere.model.shape import ModelConfig
@@ -48,10 +48,8 @@ def to_hf(model: GPTJ) -> GPTJForCausalLM:
         WhatwhereError: the model has what GPT-J cannot express (another rotary base, layers without rotation, closed
             planes).
     """
-    try:
+    with extra_for("to export a model", "transformers", "hf"):
         from transformers import GPTJConfig, GPTJForCausalLM
-    except ImportError as error:
-        raise MissingExtraError("transformers", "hf", "to export a model") from error
     config = model.config
     if config.rope_base != _BASE:
         raise WhatwhereError(

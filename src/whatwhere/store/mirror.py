@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import MissingExtraError, WhatwhereError, extra_for
 from whatwhere.store.files import TEMPORARY_SUFFIX, cache_directory, write_text
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
@@ -183,10 +183,8 @@ class Mirror:
 
 
 def _file_system(scheme: str, url: str) -> Any:
-    try:
+    with extra_for(f"for {url}", "fsspec", "scale"):
         import fsspec
-    except ImportError as error:
-        raise MissingExtraError("fsspec", "scale", f"for {url}") from error
     if scheme not in fsspec.available_protocols():
         raise WhatwhereError(
             f"the scheme of {url!r} is unknown. Use a path, s3://bucket/prefix, or another address that fsspec knows."

@@ -102,6 +102,11 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         return self.manifest.directory
 
     @property
+    def short_name(self) -> str:
+        """The name without the place: the last part of a path."""
+        return Path(self.name).name
+
+    @property
     def inputs(self) -> Mapping[str, Any]:
         """Fingerprints of what they were made from, and the task."""
         return self._inputs if self.manifest is None else self.manifest.record.inputs

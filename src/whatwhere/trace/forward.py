@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.interventions import Ablate, Intervention, Patch
+from whatwhere.trace.interventions import Ablate, Intervention, OneHead, Patch, Write
 from whatwhere.trace.layer import LayerTrace, Tokens, Trace, choose
 
 T = TypeVar("T")
@@ -243,7 +243,7 @@ class Changes:
                 )
             change.check(model.depth, model.heads)
             checked.append(change)
-        self.attending = [change for change in checked if not isinstance(change, Ablate | Patch)]
+        self.attending = [change for change in checked if not isinstance(change, OneHead)]
         every = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
         # A layer that is named must attend, which the pass checks; "all layers" are those that do.
         named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.heads or ()))}
@@ -296,6 +296,8 @@ def _replacements(
     for change in interventions:
         if isinstance(change, Ablate) and change.to == "zero":
             found[change.layer][change.head] = torch.zeros(())
+        elif isinstance(change, Write):
+            found[change.layer][change.head] = change.value
     if averaged:
         kept = model.record(inputs, {change.layer for change in averaged})
         for change in averaged:

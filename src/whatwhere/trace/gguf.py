@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.machine import memory
 from whatwhere.store.files import cache_directory
 from whatwhere.trace.weights import load_weights
@@ -41,11 +42,8 @@ def converted(path: Path) -> Path:
         WhatwhereError: the file is damaged, of a kind that transformers cannot read, too large for the memory, or there
             is no room for the copy.
     """
-    try:
+    with extra_for("to read a GGUF file", "gguf", "hf"):
         import gguf  # noqa: F401 (transformers needs it)
-        from filelock import FileLock
-    except ImportError as error:
-        raise MissingExtraError("gguf", "hf", "to read a GGUF file") from error
     try:
         with path.open("rb") as opened:  # by content: a copy elsewhere, or a file that was touched, is the same model
             content = hashlib.file_digest(opened, hashlib.blake2b).hexdigest()
@@ -55,9 +53,7 @@ def converted(path: Path) -> Path:
     directory = cache_directory("gguf") / f"{path.stem}-{key}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(
-            directory.with_name(f"{directory.name}.lock")
-        ):  # a second process waits instead of converting, too
+        with FileLock(f"{directory}.lock"):  # a second process waits instead of converting, too
             if not directory.is_dir():
                 _convert(path.resolve(), directory)
     except OSError as error:

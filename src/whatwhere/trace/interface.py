@@ -77,9 +77,8 @@ class Watch:
             for module in self.modules:
                 undo.callback(module.register_forward_pre_hook(self._remember, with_kwargs=True).remove)
             for name in used:
-                own = functions.get(name)
-                functions[name] = self._stand_in(own)
-                undo.callback(functions.__delitem__, name)
+                undo.callback(_put_back, functions, name, functions.get(name))
+                functions[name] = self._stand_in(functions.get(name))
             yield
 
     def _remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -152,6 +151,13 @@ class Watch:
         finally:
             self._probing = False
         raise WhatwhereError(f"{self.name} cannot be read: called a second time, its attention took another way.")
+
+
+def _put_back(functions: Any, name: str, own: Callable[..., Any] | None) -> None:
+    """Takes our function out of the interface; one that somebody else had put in its place comes back."""
+    del functions[name]
+    if functions.get(name) is not own:
+        functions[name] = own
 
 
 class WatchGPTJ:

@@ -4,8 +4,8 @@ Any traceable model runs with these and is traced with them, and the trace shows
 
 - a change of how a layer attends (:class:`ClosePlanes`, :class:`MaskFar`, :class:`ScaleLogits`, :class:`ScaleAngles`)
   is a function from the layer's trace to another trace, whose attention the layer then has;
-- a change of what a head writes (:class:`Ablate`, :class:`Patch`) replaces the head's output, attention times values,
-  before the output projection. Its attention stays as it was.
+- a change of what a head writes (:class:`Ablate`, :class:`Patch`, :class:`Write`) replaces the head's output, attention
+  times values, before the output projection. Its attention stays as it was.
 
 A layer attends as all changes together say, in the given order; then the outputs of heads are replaced. The outputs
 that replace others come from a run of the same model with nothing changed.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
@@ -61,7 +61,7 @@ class Intervention:
 
 
 @dataclass(frozen=True)
-class _OneHead(Intervention):
+class OneHead(Intervention):
     """A change of what one head writes."""
 
     layer: int
@@ -74,7 +74,7 @@ class _OneHead(Intervention):
 
 
 @dataclass(frozen=True)
-class Ablate(_OneHead):
+class Ablate(OneHead):
     """Replaces what a head writes by its mean over the given inputs, position by position, or by zero."""
 
     to: str = "mean"
@@ -85,10 +85,17 @@ class Ablate(_OneHead):
 
 
 @dataclass(frozen=True, eq=False)
-class Patch(_OneHead):
+class Patch(OneHead):
     """Replaces what a head writes by what it writes on other tokens of the same shape (activation patching)."""
 
     tokens: Any = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Write(OneHead):
+    """Replaces what a head writes by given vectors, one for each position: its mean over more inputs than one pass."""
+
+    value: Float[Tensor, "*batch seq d_value"] = field(repr=False)
 
 
 @dataclass(frozen=True)

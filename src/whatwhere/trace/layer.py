@@ -96,6 +96,11 @@ class LayerTrace:
         sink = self.sink.to(logits)[:, None, None].expand(*logits.shape[:-1], 1)
         return torch.cat([logits, sink], -1).softmax(-1)[..., :-1]
 
+    def attention_back(self, places: int) -> Float[Tensor, "batch head query"]:
+        """What each query pays to the key so many places before it."""
+        to = (self.query_positions - places)[..., None, :, None]  # [*each, 1, query, 1]
+        return self.attention().take_along_dim(to.expand(*self.queries.shape[:3], 1), -1)[..., 0]
+
     def content_by_position(self, query: int) -> Float[Tensor, "batch head content place"]:
         """The matrix M of one query (an index into ``query_positions``), for all contents and places."""
         return self.squash(self.amplitudes(query) @ self.waves(query))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.machine import memory
 from whatwhere.trace.gguf import converted, is_gguf
 from whatwhere.trace.rotary import RotaryModel, check_family
@@ -38,11 +38,9 @@ def load_rotary(source: str) -> RotaryModel:
         WhatwhereError: there is no such model, it cannot be reached, its tokenizer cannot be loaded, it has no rotary
             positions, it does not fit into memory, or its weights are not those of its configuration.
     """
-    try:
+    with extra_for("to read a language model", "transformers", "hf"):
         from transformers import AutoConfig, AutoTokenizer
         from transformers.utils import logging
-    except ImportError as error:
-        raise MissingExtraError("transformers", "hf", "to read a language model") from error
     place = _place(source)
     if (Path(place) / "adapter_config.json").is_file():
         raise WhatwhereError(

@@ -99,11 +99,6 @@ class RotaryModel(Traceable):
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
-    def errors(self) -> dict[int, float]:
-        """The largest difference of each layer's rebuilt output from its own, in the last pass."""
-        return {layer: reading.error for layer, reading in self.readings.items()}
-
-    @property
     def attending(self) -> list[int]:
         """See :class:`Traceable`."""
         kinds = getattr(self.config, "layer_types", None) or [""] * self.depth

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,8 @@ def find_tracker(name: str) -> Start:
 
 
 def _find_tensorboard() -> Start:
-    try:
+    with extra_for("to track a run with TensorBoard", "tensorboard", "track"):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtraError("tensorboard", "track", "to track a run with TensorBoard") from error
 
     def start(directory: Path, _: Mapping[str, Any]) -> Tracker:
         writer = SummaryWriter(str(directory / "tensorboard"))

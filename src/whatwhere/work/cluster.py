@@ -7,7 +7,7 @@ import math
 import os
 from typing import Any
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.studies.study import no_progress
 from whatwhere.work.executor import Job, Outcome, attempt
 
@@ -26,10 +26,8 @@ class RayCluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
+        with extra_for("to run jobs on a cluster", "ray", "scale"):
             import ray
-        except ImportError as error:
-            raise MissingExtraError("ray", "scale", "to run jobs on a cluster") from error
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that begins here reports to nobody
         self._ray = ray
         try:

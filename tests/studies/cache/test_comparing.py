@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from whatwhere.studies.cache.comparing import can_find_keys, comparison_rows, policy_rows
-from whatwhere.studies.cache.streamed_runs import StreamedSet
+from whatwhere.studies.cache.streamed_runs import StreamedSet, can_find_keys, comparison_rows, policy_rows
 from whatwhere.studies.cache.tables import CacheSettings, HeadScore, PromptAnswer, WindowLoss
 
 HEADS = [HeadScore(0, head, head, 0, 0, 0, 0, 0, 0, 100) for head in (0, 1)]

@@ -8,8 +8,7 @@ import torch
 from families import own_attention
 
 from whatwhere.studies.cache.passkey import PasskeyPrompt
-from whatwhere.studies.prompt.key_heads import answering, attention_to_keys, find_key_heads, key_places
-from whatwhere.studies.prompt.measure import filler_of, prompts_of
+from whatwhere.studies.prompt.measure import attention_to_keys, filler_of, find_key_heads, key_places, prompts_of
 from whatwhere.studies.prompt.tables import PromptSettings
 from whatwhere.trace.rotary import RotaryModel
 
@@ -28,7 +27,7 @@ def test_each_token_of_the_key_is_found_in_both_places(prompts: list[PasskeyProm
         assert second < len(text) - prompt.answer
         for at, row in enumerate(key_places(prompt)):
             assert row.nonzero().flatten().tolist() == [first + at, second + at]
-        assert answering(prompt) == list(range(len(text) - 7, len(text) - 1))
+        assert list(prompt.answering) == list(range(len(text) - 7, len(text) - 1))
 
 
 def test_a_key_that_is_tokenised_otherwise_counts_as_its_sentence():
@@ -41,7 +40,7 @@ def test_attention_to_the_key_is_the_models_own(tiny: RotaryModel, prompts: list
     by_hand = np.zeros((len(prompts), 2, 4))
     for number, prompt in enumerate(prompts):
         for layer, attention in enumerate(own_attention(tiny.model, prompt.ids)):
-            for query, row in zip(answering(prompt), key_places(prompt), strict=True):
+            for query, row in zip(prompt.answering, key_places(prompt), strict=True):
                 by_hand[number, layer] += attention[0, :, query, row].sum(-1).numpy() / prompt.answer
     tiny.model.set_attn_implementation("sdpa")
     found = attention_to_keys(tiny, prompts, [(0, 1), (1, 3)])

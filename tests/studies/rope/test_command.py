@@ -17,7 +17,7 @@ from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.measuring import study
-from whatwhere.studies.rope.measured_rope import fitted_base
+from whatwhere.studies.rope.measure import fitted_base
 from whatwhere.studies.rope.tables import RopeSettings
 from whatwhere.studies.terminal import number_runs
 

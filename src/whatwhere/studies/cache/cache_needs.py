@@ -60,8 +60,7 @@ def score_heads(
     found = []
     for number in range(len(ids)):
         progress("scoring heads", number, len(ids))
-        with torch.no_grad():
-            found.append(torch.stack(model.stream(ids[number : number + 1], reduce, queries=queries)))
+        found.append(torch.stack(model.stream(ids[number : number + 1], reduce, queries=queries)))
     means = torch.stack(found).nanmean(0).tolist()  # [layer][number][head]
     repeats = induction(model, int(model.config.vocab_size), seed=settings.seed).tolist()  # [layer][head]
     group = model.heads // kv_heads(model)

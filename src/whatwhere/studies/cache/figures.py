@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot
@@ -35,7 +34,7 @@ def draw_losses(results: Mapping[str, Results]) -> Figure:
     for right in axes[0, 1:]:
         _curves(right, rows, "passkey")
         right.set(ylim=(-0.03, 1.05), ylabel="accuracy", title="pass keys found")
-    figure.suptitle(Path(one.name).name, fontsize=10)
+    figure.suptitle(one.short_name, fontsize=10)
     return figure
 
 
@@ -83,5 +82,5 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
     labels = [f"at {100 * budget:g} %" for budget in budgets]
     handles = [Patch(color=colours(at), label=text) for at, text in enumerate([*labels, "whole cache"])]
     figure.legend(handles=handles, loc="outside right upper", fontsize=8, title="streamed")
-    figure.suptitle(Path(one.name).name, fontsize=10)
+    figure.suptitle(one.short_name, fontsize=10)
     return figure

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,15 +16,23 @@ from jaxtyping import Int
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.estimate import mean
 from whatwhere.studies.cache.cache_needs import kv_heads, need_rows, pattern_files, score_heads
-from whatwhere.studies.cache.comparing import about_row, can_find_keys, comparison_rows, policy_rows
-from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
-from whatwhere.studies.cache.streamed_runs import StreamedSet, streamed_sets, token_losses
-from whatwhere.studies.cache.tables import CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
+from whatwhere.studies.cache.passkey import make_prompts
+from whatwhere.studies.cache.streamed_runs import (
+    StreamedSet,
+    can_find_keys,
+    comparison_rows,
+    policy_rows,
+    share_right,
+    streamed_sets,
+    token_losses,
+)
+from whatwhere.studies.cache.tables import FULL, About, CacheSettings, HeadScore, Need, PromptAnswer, WindowLoss
+from whatwhere.studies.language_models.passages import names_of
 from whatwhere.studies.language_models.token_windows import cut_windows, require_text_model
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
-from whatwhere.trace.rotary import RotaryModel
 
 Row = TypeVar("Row", WindowLoss, PromptAnswer)
 
@@ -45,8 +52,8 @@ class CacheTexts:
 
 def measure(model: Any, settings: CacheSettings, results: Results, progress: Progress) -> None:
     """Measures what the tables do not hold yet, of a transformers model with its tokenizer."""
-    texts = texts_of(model, settings)
-    group = model.heads // kv_heads(model)
+    texts, per_layer = texts_of(model, settings), kv_heads(model)
+    group = model.heads // per_layer
     if not results.has("needs"):
         results.write("heads", score_heads(model, texts.scored, settings, progress))
         results.write("needs", need_rows(results.rows("heads", HeadScore), settings))
@@ -58,16 +65,40 @@ def measure(model: Any, settings: CacheSettings, results: Results, progress: Pro
     prompts = make_prompts(
         list(texts.asked), model.tokenizer, settings.prompts, settings.seed, sink=settings.sink, recent=settings.recent
     )
+
+    def window_loss(one: StreamedSet, number: int) -> WindowLoss:
+        start = settings.sink + settings.recent
+        found, _ = token_losses(model, texts.asked[number : number + 1], one.masks(group, settings), start)
+        return WindowLoss(*one.name, number, texts.names[number], float(found.double().mean()))
+
+    def prompt_answer(one: StreamedSet, number: int) -> PromptAnswer:
+        prompt, start = prompts[number], prompts[number].answering[0]
+        found, likely = token_losses(model, prompt.ids, one.masks(group, settings), start)
+        right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
+        return PromptAnswer(*one.name, number, prompt.place, right, float(found.double().mean()))
+
     work = list(product(sets, range(len(texts.asked))))
-    losses = _fill("losses", WindowLoss, partial(_loss, model, texts, settings), work, results, progress)
-    answer = partial(_answer, model, prompts, settings)
+    losses = _fill("losses", WindowLoss, window_loss, work, results, progress)
     work = list(product(sets, range(len(prompts))))
-    answers = _fill("answers", PromptAnswer, answer, work[: len(prompts)], results, progress)  # with the full cache
+    with_full_cache = work[: len(prompts)]
+    answers = _fill("answers", PromptAnswer, prompt_answer, with_full_cache, results, progress)
     if can_find_keys(answers):
-        answers = _fill("answers", PromptAnswer, answer, work, results, progress)
+        answers = _fill("answers", PromptAnswer, prompt_answer, work, results, progress)
     results.write("policies", policy_rows(sets, heads, losses, answers, settings))
     results.write("comparisons", comparison_rows(losses, settings))
-    results.write("about", [about_row(model, kv_heads(model), texts.begins, losses, answers, settings)])
+    full = [row for row in losses if row.ranking == FULL]
+    about = About(
+        family=model.family,
+        source=names_of(settings.passages),
+        begins=texts.begins,
+        layers=len(model.attending),
+        kv_heads=per_layer,
+        group=group,
+        tokens=settings.window,
+        loss=mean([row.loss for row in full], [row.input for row in full], settings.seed),
+        passkey=share_right(row for row in answers if row.ranking == FULL),
+    )
+    results.write("about", [about])
 
 
 def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
@@ -93,32 +124,10 @@ def texts_of(model: Any, settings: CacheSettings) -> CacheTexts:
     )
 
 
-def _loss(model: RotaryModel, texts: CacheTexts, settings: CacheSettings, one: StreamedSet, number: int) -> WindowLoss:
-    """The loss on one window."""
-    masks, start = one.masks(model.heads // kv_heads(model), settings), settings.sink + settings.recent
-    losses, _ = token_losses(model, texts.asked[number : number + 1], masks, start)
-    return WindowLoss(*one.name, number, texts.names[number], float(losses.double().mean()))
-
-
-def _answer(
-    model: RotaryModel, prompts: Sequence[PasskeyPrompt], settings: CacheSettings, one: StreamedSet, number: int
-) -> PromptAnswer:
-    """The answer to one prompt."""
-    prompt, masks = prompts[number], one.masks(model.heads // kv_heads(model), settings)
-    start = prompt.ids.shape[1] - prompt.answer - 1
-    losses, likely = token_losses(model, prompt.ids, masks, start)
-    right = bool((likely.cpu() == prompt.ids[0, start + 1 :]).all())
-    return PromptAnswer(*one.name, number, prompt.place, right, float(losses.double().mean()))
-
-
 def _fill(
-    table: str,
-    kind: type[Row],
-    make: Callable[[StreamedSet, int], Row],
-    work: Sequence[tuple[StreamedSet, int]],
-    results: Results,
-    progress: Progress,
-) -> list[Row]:
+    table: str, kind: type[Row], make: Callable[[StreamedSet, int], Row], work: Sequence[tuple[StreamedSet, int]],
+    results: Results, progress: Progress,
+) -> list[Row]:  # fmt: skip
     """Makes the rows of each set and input that the table does not hold, and writes each as it comes."""
     rows = results.rows(table, kind)
     known = {(row.ranking, row.draw, row.budget, row.input): row for row in rows}

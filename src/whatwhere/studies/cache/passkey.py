@@ -40,6 +40,12 @@ class PasskeyPrompt:
     told: int
     """Tokens of that sentence."""
 
+    @property
+    def answering(self) -> range:
+        """The positions from which the answer is given."""
+        end = self.ids.shape[1] - 1
+        return range(end - self.answer, end)
+
 
 def make_prompts(
     windows: Sequence[Int[Tensor, "seq"]],

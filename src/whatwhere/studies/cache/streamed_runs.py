@@ -1,19 +1,35 @@
-"""The model with some KV heads streamed: what it loses on text, and whether it still finds a pass key.
+"""The model with some KV heads streamed: what it loses on text, whether it finds pass keys, which order is better.
 
 A streamed KV head is simulated by masks: every query of its group sees the first ``sink`` and the last ``recent`` keys,
 at the positions that they have. So a whole window passes at once, as if the cache had forgotten from its start.
+Orders of KV heads are compared by means over windows, window by window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whatwhere.studies.cache.tables import FULL, CacheSettings, HeadScore, Need
+from whatwhere.heads.estimate import Estimate, mean, share
+from whatwhere.studies.cache.tables import (
+    ABLE,
+    FULL,
+    CacheSettings,
+    Comparison,
+    HeadScore,
+    Need,
+    Policy,
+    PromptAnswer,
+    WindowLoss,
+)
 from whatwhere.trace.interventions import MaskFar
 from whatwhere.trace.rotary import RotaryModel
 
@@ -69,3 +85,43 @@ def token_losses(
         for some, right in zip(logits.split(ROWS_AT_ONCE), wanted.split(ROWS_AT_ONCE), strict=True)
     ]
     return torch.cat(losses), logits.argmax(-1)
+
+
+def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:
+    """Whether the model with the full cache finds enough pass keys that forgetting could be seen."""
+    return share_right(row for row in answers if row.ranking == FULL).value >= ABLE
+
+
+def share_right(answers: Iterable[PromptAnswer]) -> Estimate:
+    """Of prompts whose key is found; Wilson's interval, though the draws of a random ranking share prompts."""
+    right = [row.right for row in answers]
+    return share(sum(right), len(right))
+
+
+def policy_rows(
+    sets: Sequence[StreamedSet], heads: Sequence[HeadScore], losses: Sequence[WindowLoss],
+    answers: Sequence[PromptAnswer], settings: CacheSettings,
+) -> list[Policy]:  # fmt: skip
+    """Each ranking at each budget; the draws of a random one together."""
+    full = {row.input: row.loss for row in losses if row.ranking == FULL}
+    rows = []
+    for ranking, budget in dict.fromkeys((one.ranking, one.budget) for one in sets if one.ranking != FULL):
+        here = [one for one in sets if (one.ranking, one.budget) == (ranking, budget)]
+        lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
+        told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
+        kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
+        above = mean([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings.seed)
+        key_loss = mean([row.loss for row in told], [row.input for row in told], settings.seed)
+        streamed, cache = len(here[0].streamed), float(np.mean(kept))
+        rows.append(Policy(ranking, budget, streamed, cache, above, share_right(told), key_loss))
+    return rows
+
+
+def comparison_rows(losses: Sequence[WindowLoss], settings: CacheSettings) -> list[Comparison]:
+    """Every two rankings at each budget."""
+    over_draws: Any = pd.DataFrame(map(vars, losses)).groupby(["budget", "ranking", "input"])["loss"].mean()
+    rows = []
+    for budget, (one, other) in product(settings.budgets, combinations(settings.rankings, 2)):
+        difference = over_draws[budget, one] - over_draws[budget, other]  # by input
+        rows.append(Comparison(budget, one, other, mean(difference.tolist(), difference.index.tolist(), settings.seed)))
+    return rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -21,7 +20,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     total = about.layers * about.kv_heads
     blocks: list[RenderableType] = [
         escape(
-            f"{total} KV heads of {Path(results.name).name} ({about.family}) on {about.source}: {about.loss.n} windows "
+            f"{total} KV heads of {results.short_name} ({about.family}) on {about.source}: {about.loss.n} windows "
             f"of {about.tokens} tokens; a streamed one keeps {settings.sink} first and {settings.recent} last tokens"
         ),
         f"loss with the full cache: {spanned(about.loss, '.3f')} nats per token",

@@ -47,9 +47,7 @@ class CacheSettings(TextSettings):
     seed: Annotated[int, "Seed of random orders, pass keys, repeated tokens and intervals."] = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("inputs", 1), ("scored", 1), ("recent", 1), ("draws", 1), ("sink", 0), ("prompts", 0)):
-            if getattr(self, name) < least:
-                raise WhatwhereError(f"expected {name} of at least {least}, got {getattr(self, name)}; raise {name}.")
+        self.check_least(inputs=1, scored=1, recent=1, draws=1, sink=0, prompts=0)
         if self.window < self.sink + self.recent + 2:
             raise WhatwhereError(
                 f"expected windows of at least {self.sink + self.recent + 2} tokens, so that a streamed head forgets "

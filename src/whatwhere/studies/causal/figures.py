@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot
@@ -41,7 +40,7 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
             axes.autoscale(axis="x")
     panels[0].set_yticks(range(len(probes)), probes)
     panels[0].set_ylim(len(probes) - 0.5, -0.5)
-    figure.suptitle(f"{Path(one.name).name}: heads changed by label", fontsize=10)
+    figure.suptitle(f"{one.short_name}: heads changed by label", fontsize=10)
     handles: list[Line2D | Patch] = [
         Line2D([], [], marker=mark, color=colour, label=f"{label} heads (95 %)")
         for label, (colour, mark) in LABELLED.items()

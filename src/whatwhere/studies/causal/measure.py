@@ -8,10 +8,8 @@ random other heads in the same layers. The table of runs grows change by change,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pandas as pd
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -26,8 +24,7 @@ from whatwhere.studies.language_models.scored_inputs import inputs_of
 from whatwhere.studies.language_models.tables import HeadRow
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
-from whatwhere.trace.forward import AttentionCall, Edit, Inputs
-from whatwhere.trace.interventions import Head
+from whatwhere.trace.interventions import Write
 from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.traceable import Traceable
 
@@ -59,7 +56,7 @@ def measure(model: Traceable, settings: CausalSettings, results: Results, progre
     runs = results.rows("runs", Run)
     if not results.has("abilities"):
         progress("the model as it is", 0, 1)
-        runs = [row for probe in probes for row in _run(model, probe, UNCHANGED, [], None, settings)]
+        runs = [row for probe in probes for row in _run(model, probe, UNCHANGED, [], {}, settings)]
         results.write("runs", runs)
         results.write("abilities", [_ability(probe, runs, settings.seed) for probe in probes])
     able = {row.probe for row in results.rows("abilities", Ability) if row.able}
@@ -73,73 +70,49 @@ def measure(model: Traceable, settings: CausalSettings, results: Results, progre
         progress(f"{change}: {label}{control}", number, len(missing))
         some = [row for row in members if (row.label, row.draw) == (label, draw)]
         for probe in probes:
-            runs += _run(model, probe, (label, draw, change), some, means.get(probe.name), settings)
+            runs += _run(model, probe, (label, draw, change), some, means.get(probe.name, {}), settings)
         results.write("runs", runs)
     results.write("effects", effects(runs, settings.seed))
     progress("changes measured", len(missing), len(missing))
 
 
 def _run(
-    model: RotaryModel, probe: Probe, condition: Condition, members: Sequence[Member], means: Means | None,
+    model: RotaryModel, probe: Probe, condition: Condition, members: Sequence[Member], means: Means,
     settings: CausalSettings,
 ) -> list[Run]:  # fmt: skip
     """One probe under one change."""
     rows: list[Run] = []
-    for some, inputs in _parts(model, probe):
-        if condition[2] == ABLATE:
-            assert means is not None, "recorded before the first ablation"
-            logits = _ablated(model, inputs, [(row.layer, row.head) for row in members], means)
-        else:
-            changes = interventions_of(condition[2], members, settings.recent) if condition[2] else []
-            tokens = {"input_ids": inputs.ids, "attention_mask": inputs.real}
-            logits = model.run(tokens, interventions=changes, last=probe.last)
+    change = condition[2]
+    if change == ABLATE:  # Ablate takes its means from the inputs of one pass; these are of all passes
+        changes = [Write(row.layer, row.head, means[row.layer][:, row.head]) for row in members]
+    else:
+        changes = interventions_of(change, members, settings.recent) if change else []
+    for some, tokens in _parts(probe):
+        logits = model.run(tokens, interventions=changes, last=probe.last)
         both = zip(*(each.tolist() for each in probe.score(logits, some)), strict=True)
         rows += [Run(*condition, probe.name, some.start + at, *each) for at, each in enumerate(both)]
     return rows
 
 
-def _parts(model: RotaryModel, probe: Probe) -> Iterator[tuple[slice, Inputs]]:
+def _parts(probe: Probe) -> Iterator[tuple[slice, dict[str, Tensor]]]:
     """Some inputs at a time."""
     count, seq = probe.ids.shape
     at_once = max(1, TOKENS_AT_ONCE // seq)
     for start in range(0, count, at_once):
         some = slice(start, start + at_once)
-        inputs = model.inputs({"input_ids": probe.ids[some], "attention_mask": probe.real[some]})
-        yield some, replace(inputs, last=probe.last)
+        yield some, {"input_ids": probe.ids[some], "attention_mask": probe.real[some]}
 
 
 def _means(model: RotaryModel, probe: Probe) -> Means:
     """What every head writes on average over the inputs of a probe, padding left out."""
     sums: Means = {}
-    for _, inputs in _parts(model, probe):
+    for _, tokens in _parts(probe):
+        inputs = model.inputs(tokens)
         for layer, output in model.record(inputs, model.attending).items():
             own = (output * inputs.real[..., None, None]).sum(0)
             sums[layer] = sums[layer] + own if layer in sums else own
     count = probe.real.sum(0).clamp(min=1)[:, None, None]
     return {layer: total / count.to(total.device) for layer, total in sums.items()}
-
-
-def _ablated(
-    model: RotaryModel, inputs: Inputs, heads: Sequence[Head], means: Means
-) -> Float[Tensor, "item seq vocab"]:
-    """Logits with what some heads write replaced by their means.
-
-    The ablation of :mod:`whatwhere.trace.interventions` takes its means from the inputs of one pass; here they are of
-    all passes.
-    """
-
-    def visit(call: AttentionCall) -> Edit:
-        own = [head for layer, head in heads if layer == call.layer]
-
-        def edit(output: Tensor) -> Tensor:
-            output = output.clone()
-            output[:, :, own] = means[call.layer][:, own].to(output)
-            return output
-
-        return edit
-
-    with torch.no_grad():
-        return model.forward(inputs, visit, {layer for layer, _ in heads})
 
 
 def _ability(probe: Probe, runs: Sequence[Run], seed: int) -> Ability:

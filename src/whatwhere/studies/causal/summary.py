@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -19,7 +18,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     """Which heads were changed, what the model can do, and what each change costs."""
     members, abilities = results.rows("sets", Member), results.rows("abilities", Ability)
     rows, settings = results.rows("effects", Effect), results.settings
-    blocks: list[RenderableType] = [f"Heads changed by label: {escape(Path(results.name).name)}", _sets(members)]
+    blocks: list[RenderableType] = [f"Heads changed by label: {escape(results.short_name)}", _sets(members)]
     blocks += ["\nWhat the model does when nothing is changed", _abilities(abilities)]
     if unable := [row.probe for row in abilities if not row.able]:
         blocks.append(remark(f"Not above chance, so nothing was changed there: {', '.join(unable)}."))

@@ -29,7 +29,8 @@ Point = tuple[int, float, float]
 
 def draw_accuracy(results: Mapping[str, Results]) -> Figure:
     """Accuracy against the size of the window: the paper's panels C and D, then one for each model measured here."""
-    cells, quoted = _cells(results), _quoted(results)
+    (one,) = results.values()
+    cells, quoted = one.rows("cells", Cell), one.rows("quoted", Quoted)
     models = list(dict.fromkeys(cell.model for cell in cells))
     count = len(PANELS) + len(models)
     across = min(ACROSS, count)
@@ -83,7 +84,8 @@ def draw_profile(results: Mapping[str, Results]) -> Figure:
 
     Where there are one-hop tasks they alone are shown: with several hops the answer's distance is not that of a hop.
     """
-    everything = [row for one in results.values() for row in one.rows("profile", Profile)]
+    (one,) = results.values()
+    everything = one.rows("profile", Profile)
     rows = [row for row in everything if row.task.startswith("one_hop")] or everything
     tasks = sorted({row.task for row in rows}, reverse=True)
     models = list(dict.fromkeys(row.model for row in rows))
@@ -112,9 +114,14 @@ def draw_profile(results: Mapping[str, Results]) -> Figure:
 
 def draw_table(results: Mapping[str, Results]) -> Figure:
     """The table of the appendix: accuracy (standard deviation over runs) by size, quoted and measured."""
+    (one,) = results.values()
     found = {
-        (row.size, f"{row.model}\n(quoted)", row.task): with_deviation(row.mean, row.sd) for row in _quoted(results)
-    } | {(row.size, row.model, row.task): with_deviation(row.accuracy.value, row.sd) for row in _cells(results)}
+        (row.size, f"{row.model}\n(quoted)", row.task): with_deviation(row.mean, row.sd)
+        for row in one.rows("quoted", Quoted)
+    }
+    found |= {
+        (row.size, row.model, row.task): with_deviation(row.accuracy.value, row.sd) for row in one.rows("cells", Cell)
+    }
     columns = list(dict.fromkeys((model, task) for _, model, task in found))
     sizes = sorted({size for size, *_ in found})
     figure, axes = pyplot.subplots(figsize=(0.6 + 1.05 * len(columns), 0.9 + 0.2 * len(sizes)))
@@ -134,15 +141,6 @@ def draw_table(results: Mapping[str, Results]) -> Figure:
         cell.set_height(cell.get_height() * (0.8 * lines if row == 0 else 1))
     axes.set_title("Chat models: strict accuracy (sd over runs)", fontsize=9)
     return figure
-
-
-def _cells(results: Mapping[str, Results]) -> list[Cell]:
-    return [cell for one in results.values() for cell in one.rows("cells", Cell)]
-
-
-def _quoted(results: Mapping[str, Results]) -> list[Quoted]:
-    """The paper's numbers; every result holds the same ones."""
-    return next(iter(results.values())).rows("quoted", Quoted)
 
 
 def _label(task: str) -> str:

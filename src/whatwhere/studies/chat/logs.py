@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.studies.chat.extraction import TOKENS, Verdict
 from whatwhere.studies.chat.redaction import reading_log
 from whatwhere.studies.chat.tables import Sample
@@ -57,10 +57,8 @@ def read_logs(directories: Iterable[Path]) -> list[Logged]:
     for directory in directories:
         if not directory.is_dir():
             continue
-        try:
+        with extra_for("to read logs of chat models", "inspect_ai", "llm"):
             from inspect_ai.log import list_eval_logs
-        except ImportError as error:
-            raise MissingExtraError("inspect_ai", "llm", "to read logs of chat models") from error
         for info in list_eval_logs(str(directory), descending=False):
             logged = _read(info.name)
             if logged is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.chat import tabulation
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
-from whatwhere.studies.chat.plan import Plan, make_plan
+from whatwhere.studies.chat.plan import LOGS, Plan, make_plan
 from whatwhere.studies.chat.providers import PAPER
 from whatwhere.studies.chat.redaction import secrets, strike_out, without
 from whatwhere.studies.chat.tables import ChatSettings
@@ -27,9 +27,6 @@ from whatwhere.studies.study import Progress
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
-
-LOGS = "logs"
-"""The folder of the logs, beside the tables."""
 
 
 def measure(subject: str | Path, settings: ChatSettings, results: Results, progress: Progress) -> None:

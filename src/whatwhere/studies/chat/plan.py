@@ -20,6 +20,8 @@ from whatwhere.studies.results import Results
 from whatwhere.studies.study import Cost
 from whatwhere.studies.subject import TRAINED
 
+LOGS = "logs"
+"""The folder of the logs, beside the tables."""
 ANSWER_TOKENS = 4
 """Output tokens of a reply, for the estimate: an answer is one to three, and the end of the message is one."""
 BASE_SIZE = 16
@@ -136,7 +138,7 @@ def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:
         return Cost(f"{subject}: nothing is asked, its numbers are there", {"calls": 0}, paid=False)
     plan = make_plan(subject, settings)
     plan.provider.check_known()
-    logs = [] if results.manifest is None else read_logs([results.directory / "logs" / plan.folder])
+    logs = [] if results.manifest is None else read_logs([results.directory / LOGS / plan.folder])
     there = {log.block: len(log.samples) for log in logs}
     left = {block: max(0, settings.examples - there.get(block, 0)) for block in plan.blocks}
     calls = sum(left.values())

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, split_url, without
 from whatwhere.studies.subject import TRAINED, Opened, Subject
 
@@ -121,11 +121,9 @@ class Provider:
         """Refuses a provider that nobody here knows, before its calls are priced."""
         if self.name in (*LOCAL, *REMOTE):
             return
-        try:
+        with extra_for("to ask chat models", "inspect_ai", "llm"):
             import inspect_ai.model  # noqa: F401 (makes its providers known)
             from inspect_ai._util.registry import registry_find
-        except ImportError as error:
-            raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
         if not registry_find(lambda one: one.type == "modelapi" and one.name.split("/")[-1] == self.name):
             known = ", ".join(sorted({*LOCAL, *REMOTE}))
             raise WhatwhereError(f"expected a provider that inspect-ai knows ({known}), got {self.name!r}.")
@@ -153,13 +151,11 @@ class Provider:
             WhatwhereError: a key is missing or was given as an argument, or the provider refuses the rest.
         """
         check_arguments(arguments)
-        try:
+        with extra_for("to ask chat models", "inspect_ai", "llm"):
             from inspect_ai._util.error import PrerequisiteError
             from inspect_ai.model import get_model
 
             import whatwhere.studies.chat.registry  # noqa: F401 (makes our own providers known)
-        except ImportError as error:
-            raise MissingExtraError("inspect_ai", "llm", "to ask chat models") from error
         shown: dict[str, Any] = {**({"do_sample": not greedy} if self.greedy_by_argument else {}), **arguments}
         given = from_environment(shown)
         if self.name == "openai-api" and self.on_this_machine and not os.environ.get(f"{self._service}_API_KEY"):

@@ -12,6 +12,7 @@ from whatwhere.heads.purity import KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.dynamics.association import rank_correlation
 from whatwhere.studies.evidence import Evidence, NotTested
+from whatwhere.studies.growth.onsets import heads_at_end
 from whatwhere.studies.growth.tables import COPYING, INDUCTION, POSITIONAL, PREVIOUS, SYMBOLIC, Loss, Onset
 
 _RESAMPLES = 1000
@@ -73,9 +74,7 @@ def _first(evidence: Evidence, event: str) -> int:
 def _correlation(evidence: Evidence, detector: str, sign: int) -> Finding:
     """Over heads at the last evaluation, if one of them does it; the interval draws heads again."""
     _first(evidence, detector)
-    results = evidence.results("growth")
-    scores, detectors = (results[table].query("step == step.max()") for table in ("scores", "detectors"))
-    both = scores.merge(detectors, on=["layer", "head"])
+    both = heads_at_end(evidence.results("growth"))
     leans = sign * (both["symbolic"] - both["positional"]).to_numpy()
     mass = both[detector].to_numpy()
     draws = np.random.default_rng(0).integers(0, len(both), (_RESAMPLES, len(both)))

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.studies.language_models.passages import FINGERPRINT
 
 HELD_OUT = 0.05
@@ -54,10 +54,8 @@ def make_corpus(texts: Sequence[str], vocabulary: int, window: int) -> Corpus:
         WhatwhereError: the texts are too short for one held-out window.
         MissingExtraError: transformers is not installed.
     """
-    try:
+    with extra_for("to train a language model", "transformers", "hf"):
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    except ImportError as error:
-        raise MissingExtraError("transformers", "hf", "to train a language model") from error
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

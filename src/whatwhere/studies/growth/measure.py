@@ -16,7 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.heads.scores import score
 from whatwhere.machine import memory
 from whatwhere.studies.dynamics.measure import score_rows
@@ -131,9 +131,7 @@ class _Growing:
         """The scores of every head on held-out text, and its attention to the token before: ``[layer][head]``."""
 
         def of_layer(layer: LayerTrace) -> tuple[list[Score], list[float]]:
-            before = (layer.query_positions - 1)[None, None, :, None]
-            paid = layer.attention().take_along_dim(before, -1)  # [batch, head, query, 1]
-            return score_rows(step, score(Trace((layer,)))), paid.double().mean((0, 2, 3)).tolist()
+            return score_rows(step, score(Trace((layer,)))), layer.attention_back(1).double().mean((0, 2)).tolist()
 
         queries = query_positions(_QUERIES, self.settings.window)
         by_layer = traceable(self.model).stream(self.windows[:_SCORED], of_layer, queries=queries)
@@ -197,10 +195,8 @@ def _loss(logits: Tensor, tokens: Int[Tensor, "row window"]) -> Tensor:
 
 def _llama(settings: GrowthSettings, vocabulary: int) -> LlamaForCausalLM:
     """A Llama with fresh weights."""
-    try:
+    with extra_for("to train a language model", "transformers", "hf"):
         from transformers import LlamaConfig, LlamaForCausalLM
-    except ImportError as error:
-        raise MissingExtraError("transformers", "hf", "to train a language model") from error
     weights = 12 * settings.layers * settings.d_model**2 + 2 * vocabulary * settings.d_model
     memory.require(_BYTES * weights, f"training a model of about {weights:,} weights")
     config = LlamaConfig(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 from rich.console import RenderableType
 from rich.table import Table
 
 from whatwhere.heads.purity import KINDS, label_of
-from whatwhere.studies.dynamics.tables import Score
-from whatwhere.studies.growth.tables import ATTENDS, COPIES, COPYING, INDUCTION, PREVIOUS, Detector, Loss, Onset
+from whatwhere.studies.growth.onsets import heads_at_end
+from whatwhere.studies.growth.tables import ATTENDS, COPIES, COPYING, INDUCTION, PREVIOUS, Loss, Onset
 from whatwhere.studies.results import Results
 from whatwhere.studies.terminal import remark, table
 
@@ -33,12 +34,12 @@ def summary(results: Results) -> Sequence[RenderableType]:
         f"Steps: from which it holds to the end. Pure: gamma 0.1, tau 1e-4, on held-out text. One "
         f"place back, induction: attention of {ATTENDS} or more on that token. Copies: by {COPIES} nats or more."
     )
-    return [head, _heads(results), _events(results.rows("onsets", Onset)), remark(note)]
+    return [head, _heads(heads_at_end(results)), _events(results.rows("onsets", Onset)), remark(note)]
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
     """The held-out loss, what repetition helps, and the pure heads of each kind at the end."""
-    last, labels = results.rows("losses", Loss)[-1], Counter(_labels(results).values())
+    last, labels = results.rows("losses", Loss)[-1], Counter(_labels(heads_at_end(results)))
     return {
         "held_out": last.held_out,
         "copying": last.copying,
@@ -46,23 +47,16 @@ def outcomes(results: Results) -> Mapping[str, float]:
     }
 
 
-def _labels(results: Results) -> dict[tuple[int, int], str]:
-    rows = results.rows("scores", Score)
-    return {(r.layer, r.head): label_of(r.positional, r.symbolic) for r in rows if r.step == rows[-1].step}
+def _labels(heads: pd.DataFrame) -> list[str]:
+    return [label_of(*scores) for scores in heads[["positional", "symbolic"]].to_numpy()]
 
 
-def _heads(results: Results) -> Table:
+def _heads(heads: pd.DataFrame) -> Table:
     """Every head at the end."""
-    scores, detectors, labels = results.rows("scores", Score), results.rows("detectors", Detector), _labels(results)
-    last = {(row.layer, row.head): row for row in detectors if row.step == detectors[-1].step}
-    made = table("head", "positional", "symbolic", "one back", "induction", "label", left=("label",))
-    for row in (row for row in scores if row.step == scores[-1].step):
-        seen = last[row.layer, row.head]
-        made.add_row(
-            f"{row.layer}.{row.head}", f"{row.positional:.2f}", f"{row.symbolic:.2f}", f"{seen.previous:.2f}",
-            f"{seen.induction:.2f}", f" {labels[row.layer, row.head]}",
-        )  # fmt: skip
-    return made
+    numbers = heads[["positional", "symbolic", PREVIOUS, INDUCTION]].map("{:.2f}".format)
+    names = heads["layer"].astype(str) + "." + heads["head"].astype(str)
+    cells = zip(names, *(numbers[name] for name in numbers), [f" {label}" for label in _labels(heads)], strict=True)
+    return table("head", "positional", "symbolic", "one back", "induction", "label", rows=cells, left=("label",))
 
 
 def _events(onsets: Sequence[Onset]) -> Table:

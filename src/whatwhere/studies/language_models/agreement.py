@@ -15,7 +15,7 @@ from whatwhere.studies.language_models.tables import LABELS
 from whatwhere.studies.style import NEUTRAL, PALE, POSITIONAL, SYMBOLIC
 
 CORRELATED = ("positional", "symbolic", "rest_positional", "previous", "induction")
-_KEPT = [*("layer", "head", "label", "positional", "symbolic"), *CORRELATED[2:]]
+_KEPT = ["layer", "head", "label", *CORRELATED]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from math import ceil
 
 import numpy as np
 from matplotlib import pyplot
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from whatwhere.heads.display import LEGEND, colour_of
-from whatwhere.studies.language_models.tables import HeadRow, PlaneWeight
+from whatwhere.studies.language_models.tables import HeadRow
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import LABELLED, NEUTRAL, PALE
 
@@ -33,7 +33,7 @@ def draw_map(results: Mapping[str, Results]) -> Figure:
     figure, (cells, points) = pyplot.subplots(
         1, 2, figsize=(wide + tall + 0.4, tall), width_ratios=(wide, tall), layout="constrained"
     )
-    figure.suptitle(f"{Path(one.name).name}: {LEGEND}", fontsize=10)
+    figure.suptitle(f"{one.short_name}: {LEGEND}", fontsize=10)
     _draw_cells(cells, rows, layers, heads)
     _draw_points(points, rows)
     return figure
@@ -50,7 +50,7 @@ def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], head
     axes.grid(visible=True, which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
     axes.set_axisbelow(False)
-    every = max(1, len(layers) // NAMED + (len(layers) % NAMED > 0))
+    every = ceil(len(layers) / NAMED)
     axes.set_yticks(range(0, len(layers), every), [str(layer) for layer in layers[::every]])
     axes.set_xticks(range(0, heads, max(1, heads // 8)))
     axes.set(xlabel="head", ylabel="layer", title="All heads")
@@ -74,26 +74,21 @@ def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:
 def draw_spectrum(results: Mapping[str, Results]) -> Figure:
     """The weight of each rotary plane, one row per head."""
     one = next(iter(results.values()))
-    rows = one.rows("spectrum", PlaneWeight)
-    names = list(dict.fromkeys((row.layer, row.head) for row in rows))
-    planes = max((row.plane for row in rows), default=1)
-    picture = np.full((max(1, len(names)), planes), np.nan)
-    place = {name: index for index, name in enumerate(names)}
-    for row in rows:
-        picture[place[row.layer, row.head], row.plane - 1] = row.weight
+    weights = one["spectrum"].pivot(index=["layer", "head"], columns="plane", values="weight")
+    names, picture = weights.index.tolist(), weights.to_numpy() if len(weights) else np.full((1, 1), np.nan)
     figure, axes = pyplot.subplots(figsize=(6.4, min(9.0, max(2.4, 0.2 * len(names) + 1))), layout="constrained")
     most = float(np.nanmax(picture)) if not np.isnan(picture).all() else 1.0
     drawn = axes.imshow(
         picture, aspect="auto", interpolation="nearest", cmap="Purples", vmin=0, vmax=max(most, 1e-9),
-        extent=(0.5, planes + 0.5, len(picture) - 0.5, -0.5),
+        extent=(0.5, picture.shape[1] + 0.5, len(picture) - 0.5, -0.5),
     )  # fmt: skip
     axes.grid(visible=False)
     if len(names) <= NAMED:
         axes.set_yticks(range(len(names)), [f"{layer}.{head}" for layer, head in names])
         axes.set_ylabel("head")
     else:  # one tick per layer, at its first head
-        starts = {layer: place[layer, head] for layer, head in reversed(names)}
-        layers = sorted(starts)[:: max(1, len(starts) // NAMED + (len(starts) % NAMED > 0))]
+        starts = {layer: place for place, (layer, _) in reversed(list(enumerate(names)))}
+        layers = sorted(starts)[:: ceil(len(starts) / NAMED)]
         axes.set_yticks([starts[layer] for layer in layers], [str(layer) for layer in layers])
         axes.set_ylabel("layer (a row per head)")
     axes.set(xlabel="frequency ID (1 is the fastest plane)", title="What tells keys apart")

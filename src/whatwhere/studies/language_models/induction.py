@@ -31,8 +31,6 @@ def induction(
     asked = range(length, 2 * length)
 
     def mass(layer: LayerTrace) -> Float[Tensor, "head"]:
-        after_the_last_time = (layer.query_positions - length + 1)[None, None, :, None]
-        paid = layer.attention().take_along_dim(after_the_last_time, -1)  # [batch, head, query, 1]
-        return paid.double().mean((0, 2, 3))
+        return layer.attention_back(length - 1).double().mean((0, 2))  # to what followed the last time
 
     return torch.stack(model.stream(torch.cat([half, half], 1), mass, layers=layers, queries=asked))

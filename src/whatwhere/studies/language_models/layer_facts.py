@@ -72,6 +72,10 @@ class LayerFacts:
     use: Float[np.ndarray, "batch head plane"]
     frequencies: Float[np.ndarray, "plane"]
 
+    def both(self, name: object, at: int) -> tuple[float, float]:
+        """The positional and the symbolic score of a head, by its index, in one of the weightings."""
+        return float(self.scores[name].positional[0, at]), float(self.scores[name].symbolic[0, at])
+
     def with_scores(self, names: Sequence[object], found: Sequence[HeadScores]) -> LayerFacts:
         """The same with scores of all layers and heads that were made elsewhere."""
         return replace(self, scores={name: self._own(scores) for name, scores in zip(names, found, strict=True)})
@@ -82,46 +86,25 @@ class LayerFacts:
         return replace(scores, **each, visible=scores.visible[index : index + 1], layers=(self.layer,))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of a layer."""
-
-    weightings: dict[object, Weighting]
-    windows: Sequence[Sequence[int]]
-    """The places whose attention is summed."""
-    scored: Sequence[int]
-    """Queries to score."""
-    shown: Sequence[int]
-    """Queries whose attention is kept, for the page."""
-    samples: int | None = None
-    """Swaps that are drawn where all of them matter; None for exact scores."""
-    seed: int = 0
-    """Of the drawn swaps."""
-
-    @property
-    def queries(self) -> list[int]:
-        """All of them, in order."""
-        return sorted({*self.scored, *self.shown})
-
-    def of(self, layer: LayerTrace, queries: Sequence[int]) -> LayerTrace:
-        """A layer that was traced at all queries, at some of them."""
-        return layer.of_queries(torch.tensor([self.queries.index(query) for query in queries], dtype=torch.long))
-
-
-def reduce_layer(layer: LayerTrace, heads: Sequence[int], asked: Asked) -> LayerFacts:
-    """Keeps what the tables need of a layer."""
+def reduce_layer(layer: LayerTrace, heads: Sequence[int], inputs: ScoredInputs, settings: HeadsSettings) -> LayerFacts:
+    """Keeps what the tables need of a layer that was traced at all of :func:`traced_queries`."""
     if len(heads) < layer.keys.shape[1]:
         layer = layer.of_heads(heads)
-    shown = asked.of(layer, asked.shown).of_inputs(slice(SHOWN_INPUTS)).attention()[..., :SHOWN_TOKENS]
-    layer = asked.of(layer, asked.scored)
-    trace = Trace((layer,))
-    found = score_weightings(trace, list(asked.weightings.values()), samples=asked.samples, seed=asked.seed)
+    traced = traced_queries(inputs)
+    scored_at, shown_at = (
+        torch.tensor([traced.index(query) for query in queries], dtype=torch.long)
+        for queries in (inputs.queries, shown_queries(inputs))
+    )
+    shown = layer.of_queries(shown_at).of_inputs(slice(SHOWN_INPUTS)).attention()[..., :SHOWN_TOKENS]
+    layer = layer.of_queries(scored_at)
+    trace, weightings = Trace((layer,)), weightings_of(inputs, settings)
+    found = score_weightings(trace, list(weightings.values()), samples=settings.samples, seed=settings.seed)
     turns = len(layer.rotation.frequencies) > 0
     return LayerFacts(
         layer=layer.layer,
         heads=heads,
-        scores=dict(zip(asked.weightings, found, strict=True)),
-        looks=_looks(layer, asked.windows),
+        scores=dict(zip(weightings, found, strict=True)),
+        looks=_looks(layer, list(inputs.windows.values()) if settings.windows else []),
         shown=shown.float().cpu(),
         use=frequency_use(trace).each[0] if turns else np.zeros((*layer.keys.shape[:2], 0)),
         frequencies=layer.rotation.frequencies.numpy(force=True),
@@ -163,6 +146,11 @@ def stack_layers(parts: Sequence[HeadScores]) -> HeadScores:
 def shown_queries(inputs: ScoredInputs) -> list[int]:
     """The queries at which the page shows attention."""
     return query_positions(str(SHOWN_QUERIES), min(inputs.ids.shape[1], SHOWN_TOKENS))
+
+
+def traced_queries(inputs: ScoredInputs) -> list[int]:
+    """The queries that are scored and those that the page shows, in order."""
+    return sorted({*inputs.queries, *shown_queries(inputs)})
 
 
 def shown_tokens(inputs: ScoredInputs) -> list[Token]:

@@ -27,7 +27,6 @@ from whatwhere.studies.language_models.layer_facts import (
     PAPER,
     RENORMALISED,
     REST,
-    Asked,
     LayerFacts,
     join_facts,
     reduce_layer,
@@ -35,6 +34,7 @@ from whatwhere.studies.language_models.layer_facts import (
     shown_queries,
     shown_tokens,
     stack_layers,
+    traced_queries,
     weightings_of,
 )
 from whatwhere.studies.language_models.passages import checksum_of
@@ -60,8 +60,7 @@ def measure(model: Traceable, settings: HeadsSettings, results: Results, progres
     """Scores the chosen heads of a model of ours or of a language model, and keeps where they look in a few inputs."""
     chosen = choose_heads(settings.only, model.depth, model.heads, model.attending)
     inputs = inputs_of(model, settings)
-    shown = shown_queries(inputs)
-    facts, error = _layers(model, inputs, chosen, settings, shown, progress)
+    facts, error = _layers(model, inputs, chosen, settings, progress)
     repeats = induction(model, inputs.vocabulary, layers=list(chosen), seed=settings.seed).tolist()  # [layer][head]
     rows: list[HeadRow] = []
     origin = _origin(model, inputs, settings, results)
@@ -78,7 +77,7 @@ def measure(model: Traceable, settings: HeadsSettings, results: Results, progres
     if settings.windows:
         results.write("windows", [row for layer in facts for row in _windows(layer, list(inputs.windows))])
     results.write("tokens", shown_tokens(inputs))
-    results.write("attention", shown_attention(facts, shown))
+    results.write("attention", shown_attention(facts, shown_queries(inputs)))
     results.write("heads", rows)
     count, seq = inputs.ids.shape
     about = About(
@@ -102,13 +101,9 @@ def _layers(
     inputs: ScoredInputs,
     chosen: Mapping[int, Sequence[int]],
     settings: HeadsSettings,
-    shown: Sequence[int],
     progress: Progress,
 ) -> tuple[list[LayerFacts], float]:
     """The facts of each layer, and the largest error of a rebuilt output (NaN where nothing is rebuilt)."""
-    weightings = weightings_of(inputs, settings)
-    windows = list(inputs.windows.values()) if settings.windows else []
-    asked = Asked(weightings, windows, inputs.queries, shown, settings.samples, settings.seed)
     batches = inputs.ids.split(max(1, TOKENS_AT_ONCE // inputs.ids.shape[1]))
     done, total, error = 0, len(batches) * len(chosen), math.nan
 
@@ -117,11 +112,11 @@ def _layers(
         def reduce(layer: LayerTrace) -> LayerFacts:
             nonlocal done
             progress(f"scoring layer {layer.layer}", min(done, total), total)
-            reduced = reduce_layer(layer, chosen[layer.layer], asked)
+            reduced = reduce_layer(layer, chosen[layer.layer], inputs, settings)
             done += 1
             return reduced
 
-        return model.stream(some, reduce, layers=list(chosen), queries=asked.queries)
+        return model.stream(some, reduce, layers=list(chosen), queries=traced_queries(inputs))
 
     def join(parts: Sequence[list[LayerFacts]]) -> list[LayerFacts]:
         return [join_facts(same) for same in zip(*parts, strict=True)]
@@ -129,9 +124,11 @@ def _layers(
     parts = []
     for batch in batches:
         parts.append(in_smaller_blocks(stream, batch, join))
-        error = float(np.fmax(error, max(getattr(model, "errors", {}).values(), default=math.nan)))
+        readings = getattr(model, "readings", {}).values()
+        error = float(np.fmax(error, max((reading.error for reading in readings), default=math.nan)))
     facts = join(parts)
     if settings.level == "tokens":
+        weightings = weightings_of(inputs, settings)
         swapped = score_model_weightings(
             model, inputs.ids, list(weightings.values()), level="tokens", layers=list(chosen)
         )
@@ -154,7 +151,7 @@ def _origin(model: Traceable, inputs: ScoredInputs, settings: HeadsSettings, res
 
 def _row(layer: LayerFacts, found: HeadSummary, repeats: float, origin: dict[str, Any]) -> HeadRow:
     at = found.head  # an index into the heads that were chosen
-    rest = float(layer.scores[REST].positional[0, at]), float(layer.scores[REST].symbolic[0, at])
+    rest = layer.both(REST, at)
     weights = _weights(layer, at)
     best = None if np.isnan(weights).all() else int(np.nanargmax(weights))
     known: dict[str, Any] = origin | vars(found) | {"head": layer.heads[at]}
@@ -193,19 +190,16 @@ def _spectrum(layer: LayerFacts) -> list[PlaneWeight]:
 
 
 def _temperatures(layer: LayerFacts, gamma: float) -> list[TemperatureScore]:
-    rows = []
-    for at, head in enumerate(layer.heads):
-        for tau in TAUS:
-            both = float(layer.scores[tau].positional[0, at]), float(layer.scores[tau].symbolic[0, at])
-            rows.append(TemperatureScore(layer.layer, head, tau, *both, label_of(*both, gamma)))
-    return rows
+    return [
+        TemperatureScore(layer.layer, head, tau, *layer.both(tau, at), label_of(*layer.both(tau, at), gamma))
+        for at, head in enumerate(layer.heads)
+        for tau in TAUS
+    ]
 
 
 def _windows(layer: LayerFacts, names: Sequence[str]) -> list[WindowScore]:
-    rows = []
-    for at, head in enumerate(layer.heads):
-        for number, name in enumerate(names):
-            scores, attention = layer.scores["window", name], float(layer.looks[2 + number, :, at].mean())
-            both = float(scores.positional[0, at]), float(scores.symbolic[0, at])
-            rows.append(WindowScore(layer.layer, head, name, attention, *both))
-    return rows
+    return [
+        WindowScore(layer.layer, head, name, float(look.mean()), *layer.both(("window", name), at))
+        for at, head in enumerate(layer.heads)
+        for name, look in zip(names, layer.looks[2:, :, at], strict=True)
+    ]

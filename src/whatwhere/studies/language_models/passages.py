@@ -66,6 +66,12 @@ class TextSettings:
     tokens_needed: int
     """Of each text."""
 
+    def check_least(self, **least: int) -> None:
+        """Refuses settings that are below the least value that is given here by name."""
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise WhatwhereError(f"expected {name} of at least {value}, got {getattr(self, name)}; raise {name}.")
+
     def check_texts(self, least: int = 0) -> None:
         """Reads the texts, so that a mistake in one shows before a model is loaded."""
         if len(self.text) < least:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from whatwhere.errors import MissingExtraError, WhatwhereError
+from whatwhere.errors import WhatwhereError, extra_for
 from whatwhere.store.files import read_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import read_csv, write_csv
@@ -95,11 +95,9 @@ def push(scores: pd.DataFrame, dataset: str) -> str:
         MissingExtraError: the client of the Hub is not installed.
         WhatwhereError: there is no token, or the Hub refuses.
     """
-    try:
+    with extra_for("to push scores to the Hub", "huggingface_hub", "hf"):
         from huggingface_hub import CommitOperationAdd, HfApi, get_token
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-    except ImportError as error:
-        raise MissingExtraError("huggingface_hub", "hf", "to push scores to the Hub") from error
     if get_token() is None:
         raise WhatwhereError("expected a token of the Hub, got none; log in with: hf auth login, or set HF_TOKEN.")
     models = sorted(set(scores["model"]))

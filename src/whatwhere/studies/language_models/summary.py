@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -39,7 +38,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     inputs = counted(about.inputs, "window" if about.is_text else "input")
     blocks: list[RenderableType] = [
         escape(
-            f"{counted(len(rows), 'head')} of {Path(results.name).name} ({about.family}) on {about.source}: {inputs} "
+            f"{counted(len(rows), 'head')} of {results.short_name} ({about.family}) on {about.source}: {inputs} "
             f"of {about.tokens} tokens, {counted(about.queries, 'query', 'queries')} each, tau {settings.tau:g}"
         )
     ]
@@ -71,8 +70,8 @@ def outcomes(results: Results) -> Mapping[str, float]:
     return {"positional_heads": counts["positional"], "symbolic_heads": counts["symbolic"]}
 
 
-def _labels(labels: object) -> str:
-    counts = Counter(labels)  # pyright: ignore[reportArgumentType, reportCallIssue]
+def _labels(labels: Iterable[str]) -> str:
+    counts = Counter(labels)
     return ", ".join(f"{counts[name]} {name}" for name in LABELS if counts[name])
 
 
@@ -114,13 +113,11 @@ def _windows(rows: Sequence[WindowScore]) -> Table:
 
 
 def _temperatures(rows: Sequence[TemperatureScore]) -> Table:
-    taus = sorted({row.tau for row in rows})
-    found = {(row.layer, row.head, row.tau): row for row in rows}
-    made = table("head", *(f"tau {tau:g}" for tau in taus))
-    for layer, head in sorted({(row.layer, row.head) for row in rows}):
-        each = (found[layer, head, tau] for tau in taus)
-        made.add_row(f"{layer}.{head}", *(f"{_number(one.positional)} {_number(one.symbolic)}" for one in each))
-    return made
+    cells: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row.layer, row.head, row.tau)):
+        cells[row.layer, row.head].append(f"{_number(row.positional)} {_number(row.symbolic)}")
+    lines = ((f"{layer}.{head}", *each) for (layer, head), each in cells.items())
+    return table("head", *(f"tau {tau:g}" for tau in sorted({row.tau for row in rows})), rows=lines)
 
 
 def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> list[RenderableType]:

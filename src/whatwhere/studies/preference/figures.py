@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from pathlib import Path
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ def draw_preference(results: Mapping[str, Results]) -> Figure:
     _draw_readings(left, answers, trained)
     _draw_lengths(middle, answers, accuracy)
     _draw_heads(right, one.rows("heads", HeadScore))
-    figure.suptitle(f"{Path(one.name).name}: letters or distances?", fontsize=10)
+    figure.suptitle(f"{one.short_name}: letters or distances?", fontsize=10)
     return figure
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isnan
-from pathlib import Path
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -41,7 +40,7 @@ def draw_forecast(results: Mapping[str, Results]) -> Figure:
         axes.legend(fontsize=8, loc="lower left")
     left.set_title("margin of the answer (nats, 95 %)")
     right.set_title("what is found (95 %); forecasts use the grey part")
-    figure.suptitle(Path(one.name).name, fontsize=10)
+    figure.suptitle(one.short_name, fontsize=10)
     return figure
 
 

@@ -1,6 +1,9 @@
 """Asks for a pass key in prompts of several lengths, and predicts from the short ones where the model fails.
 
 Rows of answers are written length by length, and what the table holds is not asked again.
+
+When token t of the key is to be given, a head that finds it attends to that token in the sentence that tells the key,
+as the retrieval heads of Wu et al. (2024) do. The sentence tells it twice, and both places count.
 """
 
 from __future__ import annotations
@@ -10,21 +13,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import UNDEFINED, mean, share
+from whatwhere.heads.purity import label_of
+from whatwhere.heads.scores import score_weightings
+from whatwhere.heads.weighting import Weighting
 from whatwhere.studies.cache.passkey import PasskeyPrompt, make_prompts
 from whatwhere.studies.language_models.passages import names_of
 from whatwhere.studies.language_models.token_windows import first_tokens, require_text_model, token_ids
 from whatwhere.studies.length.breaks import break_length
 from whatwhere.studies.prompt.forecasting import forecasts, nothing_predicted
-from whatwhere.studies.prompt.key_heads import attention_to_keys, find_key_heads
 from whatwhere.studies.prompt.tables import ABLE, About, Answer, KeyHead, LengthRow, PromptSettings, Without
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.trace.interventions import Ablate, Head
+from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.rotary import RotaryModel
 
 TOKENS_AT_ONCE = 2048
@@ -125,8 +131,7 @@ def answer_margins(
         ids = torch.cat([prompt.ids for prompt in some])
         last = max(prompt.answer for prompt in some) + 1
         changes = [Ablate(layer, head) for layer, head in ablated]
-        with torch.no_grad():
-            logits = model.run(ids, interventions=changes, last=last)
+        logits = model.run(ids, interventions=changes, last=last)
         found += [_margin(each, prompt) for each, prompt in zip(logits, some, strict=True)]
     return np.array(found)
 
@@ -154,3 +159,59 @@ def _without(
         right = share(int((margins > 0).sum()), len(margins))
         rows.append(Without(which, len(some), mean(margins, seed=settings.seed), right))
     return rows
+
+
+def key_places(prompt: PasskeyPrompt) -> Bool[Tensor, "answer seq"]:
+    """For each token of the answer, where the sentence tells it; its whole sentence, if it is tokenised otherwise."""
+    ids = prompt.ids[0].tolist()
+    answer = ids[-prompt.answer :]
+    places = torch.zeros(prompt.answer, len(ids), dtype=torch.bool)
+    for start in range(prompt.place, prompt.place + prompt.told - prompt.answer + 1):
+        if ids[start : start + prompt.answer] == answer:
+            places[torch.arange(prompt.answer), start + torch.arange(prompt.answer)] = True
+    if not bool(places.any()):
+        places[:, prompt.place : prompt.place + prompt.told] = True
+    return places
+
+
+def attention_to_keys(
+    model: RotaryModel, prompts: Sequence[PasskeyPrompt], heads: Sequence[Head]
+) -> Float[np.ndarray, "prompt"]:
+    """The attention of some heads to the key, prompt by prompt; mean over these heads."""
+    layers = sorted({layer for layer, _ in heads})
+    found = []
+    for prompt in prompts:
+        looks = dict(zip(layers, _looks(model, prompt, layers, scored=False), strict=True))
+        found.append(np.mean([float(looks[layer][0, head]) for layer, head in heads]))
+    return np.array(found)
+
+
+def find_key_heads(model: RotaryModel, prompts: Sequence[PasskeyPrompt], count: int) -> list[KeyHead]:
+    """The heads that look at the key most, with their scores at the same queries."""
+    layers = list(model.attending)
+    found = torch.stack([torch.stack(_looks(model, prompt, layers, scored=True), 1) for prompt in prompts])
+    mass, both = found[:, 0].mean(0), found[:, 1:].nanmean(0)  # [layer, head], [2, layer, head]
+    rows = []
+    for at in mass.flatten().argsort(descending=True)[:count].tolist():
+        index, head = divmod(at, mass.shape[1])
+        positional, symbolic = both[:, index, head].tolist()
+        rows.append(
+            KeyHead(layers[index], head, float(mass[index, head]), positional, symbolic, label_of(positional, symbolic))
+        )
+    return rows
+
+
+def _looks(
+    model: RotaryModel, prompt: PasskeyPrompt, layers: Sequence[int], *, scored: bool
+) -> list[Float[Tensor, "number head"]]:
+    """Of each layer the attention to the key, then, if asked for, both scores."""
+    places = key_places(prompt)
+
+    def reduce(layer: LayerTrace) -> Float[Tensor, "number head"]:
+        attention = layer.attention()[0].double()  # [head, query, key]
+        mass = (attention * places.to(attention.device)).sum(-1).mean(-1)
+        scores = score_weightings(Trace((layer,)), [Weighting()]) if scored else []
+        both = [x[0].to(mass) for one in scores for x in (one.positional, one.symbolic)]
+        return torch.stack([mass, *both]).cpu()
+
+    return model.stream(prompt.ids, reduce, layers=layers, queries=prompt.answering)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -20,7 +19,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
     (about,) = results.rows("about", About)
     lengths = results.rows("lengths", LengthRow)
     return [
-        escape(f"Pass keys in longer and longer prompts: {Path(results.name).name} ({about.family})"),
+        escape(f"Pass keys in longer and longer prompts: {results.short_name} ({about.family})"),
         _lengths(lengths),
         _measured(about),
         *(_predicted(row, about) for row in results.rows("forecasts", Forecast) if about.able),

@@ -14,7 +14,6 @@ MARGIN, ATTENTION = RULES = ("margin", "attention")
 ABLE = 0.5
 """Share of keys found at the shortest length from which there is something to lose; below it, a model has failed."""
 FEWEST_LENGTHS = 3
-_LEAST = {"prompts": 2, "checked": 1, "heads": 1}
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,7 @@ class PromptSettings(TextSettings):
     seed: Annotated[int, "Seed of pass keys, other heads and intervals."] = 0
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise WhatwhereError(f"expected {name} of at least {least}, got {getattr(self, name)}; raise {name}.")
+        self.check_least(prompts=2, checked=1, heads=1)
         if len(set(self.lengths)) < FEWEST_LENGTHS or min(self.lengths) < 1:
             raise WhatwhereError(
                 f"expected {FEWEST_LENGTHS} or more short lengths, got {', '.join(map(str, self.lengths)) or 'none'}; "

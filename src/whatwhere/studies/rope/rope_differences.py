@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from whatwhere.studies.rope.expected_rope import RopeFacts
-from whatwhere.studies.rope.measured_rope import MeasuredModel, Order
-from whatwhere.studies.rope.scaling_rules import Frequencies, Rope
+from whatwhere.studies.rope.expected_rope import Frequencies, MeasuredRope, Rope, RopeFacts
 from whatwhere.studies.rope.tables import Difference
 
 NUMBERS = 1e-3
@@ -28,65 +26,84 @@ BASES = (2.0, 1e10)
 """Bases that are tried."""
 
 
-def differences(
-    one: MeasuredModel, expected: Sequence[RopeFacts], against: str, orders: Sequence[Order] | None = None
-) -> list[Difference]:
-    """Compares a model with how its layers should be, as its configuration or another model says (``against``).
+@dataclass(frozen=True)
+class Order:
+    """Whether the coordinates of two models' keys stand in the same order, in one layer."""
 
-    ``orders`` tell how the coordinates of its keys stand against those of the other model, if it is one.
-    """
-    inverted = _inverted(one.found, expected)
-    rows = []
-    for at, (found, wanted) in enumerate(zip(one.found, expected, strict=True)):
-        kinds = {
-            each.kind: each.frequencies
-            for each in expected
-            if each.kind != wanted.kind and each.frequencies is not None and len(each.frequencies)
-        }
-        parts = [*_turning(found, wanted, inverted, kinds, one.seq, one.allowed[at]), *_numbers(found, wanted)]
-        parts += _pairing(found, wanted, None if orders is None else orders[at])
-        rows += [Difference(one.name, against, found.layer, *part) for part in parts]
-    return rows
+    similarity: float
+    """The cosine of the keys as they are."""
+    interleaved: bool | None
+    """Whether the first model's are in interleaved order where the other's are in half-split order (True), or the
+    other way round (False); None if they are in the same order, or not similar in any."""
 
 
 Part = tuple[str, str, str, str]
 """What differs, what was found, what was expected, and the cause."""
 
 
-def _inverted(found: Sequence[RopeFacts], expected: Sequence[RopeFacts]) -> bool:
+def differences(
+    names: tuple[str, str], layers: Sequence[MeasuredRope], expected: Sequence[RopeFacts], seq: int,
+    orders: Sequence[Order] | None = None,
+) -> list[Difference]:  # fmt: skip
+    """Compares the layers of a model with how they should be, as its configuration or another model says.
+
+    The names are the model's and that of what it is compared with; ``seq`` is the length of the input.
+
+    ``orders`` tell how the coordinates of its keys stand against those of the other model, if it is one.
+    """
+    inverted = _inverted(layers, expected)
+    rows = []
+    for at, (found, wanted) in enumerate(zip(layers, expected, strict=True)):
+        kinds = {
+            each.kind: each.frequencies
+            for each in expected
+            if each.kind != wanted.kind and each.frequencies is not None and len(each.frequencies)
+        }
+        parts = [*_turning(found, wanted, inverted, kinds, seq), *_numbers(found, wanted)]
+        parts += _pairing(found, wanted, None if orders is None else orders[at])
+        rows += [Difference(*names, found.layer, *part) for part in parts]
+    return rows
+
+
+def _inverted(found: Sequence[MeasuredRope], expected: Sequence[RopeFacts]) -> bool:
     """Whether just those layers turn that should not; there must be some of both."""
-    turns = [bool(len(each.frequencies)) for each in found if each.frequencies is not None]
+    turns = [bool(len(each.frequencies)) for each in found]
     should = [bool(len(each.frequencies)) for each in expected if each.frequencies is not None]
     return len(turns) == len(should) and len(set(should)) == 2 and turns == [not each for each in should]
 
 
 def _turning(
-    found: RopeFacts, wanted: RopeFacts, inverted: bool, kinds: dict[str, Frequencies], seq: int, allowed: float
+    found: MeasuredRope, wanted: RopeFacts, inverted: bool, kinds: dict[str, Frequencies], seq: int
 ) -> Iterator[Part]:
-    if found.frequencies is None or wanted.frequencies is None:
+    if wanted.frequencies is None:
         return
     planes, should = len(found.frequencies), len(wanted.frequencies)
+    here, there = _coordinates(planes, found.width), _coordinates(should, wanted.width)
     if bool(planes) != bool(should):
         cause = "the pattern of layers without rotation (NoPE) is inverted" if inverted else (
             "a layer that should have no rotation (NoPE) has one" if planes else "a layer that should turn does not"
         )  # fmt: skip
-        yield "rotation", _planes(found), _planes(wanted), cause
+        yield "rotation", here, there, cause
     elif planes != should:
         whole = wanted.rope is not None and 2 * planes == wanted.rope.head
         cause = "the partial factor is ignored: whole heads turn" if whole else "another share of the head turns"
-        yield "width", _planes(found), _planes(wanted), cause
-    elif not _close(found.frequencies, wanted.frequencies, allowed):
-        cause = _cause_of(found.frequencies, wanted.frequencies, wanted.rope, kinds, seq, allowed)
+        yield "width", here, there, cause
+    elif not _close(found.frequencies, wanted.frequencies, found.allowed):
+        cause = _cause_of(found.frequencies, wanted.frequencies, wanted.rope, kinds, seq, found.allowed)
         yield "frequencies", _span(found.frequencies), _span(wanted.frequencies), cause
 
 
-def _numbers(found: RopeFacts, wanted: RopeFacts) -> Iterator[Part]:
-    turn = bool(found.frequencies is not None and len(found.frequencies)) and wanted.frequencies is not None
-    if turn and not math.isclose(found.factor, wanted.factor, rel_tol=10 * NUMBERS):
+def _coordinates(planes: int, width: int) -> str:
+    return f"{2 * planes} of {width} coordinates turn" if planes else "no rotation"
+
+
+def _numbers(found: MeasuredRope, wanted: RopeFacts) -> Iterator[Part]:
+    turns = len(found.frequencies) > 0 and wanted.frequencies is not None
+    if turns and not math.isclose(found.factor, wanted.factor, rel_tol=10 * NUMBERS):
         missing = found.factor == 1
         cause = "the lengthening of turned vectors is missing" if missing else "turned vectors are lengthened otherwise"
         yield "lengthening", f"{found.factor:.4g}", f"{wanted.factor:.4g}", cause
-    if wanted.scale is None or found.scale is None or math.isclose(found.scale, wanted.scale, rel_tol=NUMBERS):
+    if wanted.scale is None or math.isclose(found.scale, wanted.scale, rel_tol=NUMBERS):
         return
     cause = "logits are multiplied by another scale"
     if math.isclose(found.scale, 1):
@@ -96,11 +113,11 @@ def _numbers(found: RopeFacts, wanted: RopeFacts) -> Iterator[Part]:
     yield "scale", f"{found.scale:.4g}", f"{wanted.scale:.4g}", cause
 
 
-def _pairing(found: RopeFacts, wanted: RopeFacts, order: Order | None) -> Iterator[Part]:
+def _pairing(found: MeasuredRope, wanted: RopeFacts, order: Order | None) -> Iterator[Part]:
     """A pairing of its own is no fault if the weights are in the same order as it (then the keys are similar)."""
     if wanted.pairing is None or "none" in (found.pairing, wanted.pairing):
         return
-    here, there = _PAIRS[found.pairing or "none"], _PAIRS[wanted.pairing]
+    here, there = _PAIRS[found.pairing], _PAIRS[wanted.pairing]
     if found.pairing == wanted.pairing:
         if order is not None and order.interleaved is not None:
             rows = ("interleaved", "half-split") if order.interleaved else ("half-split", "interleaved")
@@ -113,11 +130,6 @@ def _pairing(found: RopeFacts, wanted: RopeFacts, order: Order | None) -> Iterat
         yield "pairing", here, there, cause
     elif not order.similarity > 0.5:
         yield "pairing", here, there, "coordinates are paired otherwise, and the keys are not similar in any order"
-
-
-def _planes(facts: RopeFacts) -> str:
-    planes = 0 if facts.frequencies is None else len(facts.frequencies)
-    return f"{2 * planes} of {facts.width} coordinates turn" if planes else "no rotation"
 
 
 def _span(frequencies: Frequencies) -> str:

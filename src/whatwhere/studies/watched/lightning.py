@@ -14,14 +14,12 @@ from typing import Any
 
 from torch import nn
 
-from whatwhere.errors import MissingExtraError
+from whatwhere.errors import extra_for
 from whatwhere.studies.watched.callbacks import HeadWatch
 from whatwhere.trace.layer import Tokens
 
-try:
+with extra_for("to watch heads in a Lightning training", "lightning", "lightning"):
     from lightning.pytorch import Callback, LightningModule, Trainer
-except ImportError as error:
-    raise MissingExtraError("lightning", "lightning", "to watch heads in a Lightning training") from error
 
 
 class HeadWatchCallback(Callback):

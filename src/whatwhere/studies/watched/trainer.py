@@ -12,14 +12,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whatwhere.errors import MissingExtraError
+from whatwhere.errors import extra_for
 from whatwhere.studies.watched.callbacks import HeadWatch
 from whatwhere.trace.layer import Tokens
 
-try:
+with extra_for("to watch heads in the Hugging Face Trainer", "transformers", "hf"):
     from transformers import TrainerCallback
-except ImportError as error:
-    raise MissingExtraError("transformers", "hf", "to watch heads in the Hugging Face Trainer") from error
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState
