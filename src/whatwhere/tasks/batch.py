@@ -72,6 +72,11 @@ class Batch:
         return pd.DataFrame({"hops": self.hops, "answer": answers, "tokens": self.vocabulary.decode(self.tokens)})
 
 
+def hops_of(paths: Int[np.ndarray, "n visited"]) -> Int32[np.ndarray, "n"]:
+    """The hops of paths as in :attr:`Batch.paths`."""
+    return (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
+
+
 def paths_through(
     visited: Bool[np.ndarray, "context n"], places: Int[np.ndarray, "n"], target: int, max_hops: int
 ) -> Int32[np.ndarray, "n steps"]:

@@ -18,7 +18,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json, write_json
 from whatwhere.store.tensors import load_tensors, save_tensors
 from whatwhere.tasks import Task, task_from_dict
-from whatwhere.tasks.batch import ARRAYS, Batch
+from whatwhere.tasks.batch import ARRAYS, Batch, hops_of
 from whatwhere.tasks.task import random_streams
 
 TRAIN, VALIDATION = 0.9, 0.005
@@ -145,7 +145,7 @@ def _load_split(task: Task, path: Path, name: str) -> Batch:
     batch = Batch(**{field: arrays[field] for field in wanted}, vocabulary=task.vocabulary)
     if (task.solve(batch.tokens) != batch.answers).any():
         raise WhatwhereError(f"the {name} split at {path} holds answers that the {task.name} task does not give.")
-    hops = (batch.paths >= 0).sum(1) - 1
+    hops = hops_of(batch.paths)
     ends = np.take_along_axis(batch.paths, hops[:, None], 1)
     if ((hops < 1) | (hops != batch.hops) | (np.take_along_axis(batch.tokens, ends, 1)[:, 0] != batch.answers)).any():
         raise WhatwhereError(f"the {name} split at {path} holds hops or paths that do not lead to its answers.")

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Int
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.balance import random_orders
 from whatwhere.tasks.batch import Batch
-from whatwhere.tasks.generators import GENERATORS, SIMPLE, Sizes
+from whatwhere.tasks.generators import GENERATORS, SIMPLE
 from whatwhere.tasks.spelled import SpelledLetters
 from whatwhere.tasks.task import Built, Task
 from whatwhere.tasks.vocabulary import MOST_LETTERS, Each, LetterVocabulary, Sequences
@@ -74,18 +74,13 @@ class LetterTask(Task):
         return self.vocabulary if isinstance(self.vocabulary, LetterVocabulary) else self.vocabulary.whole
 
     @property
-    def sizes(self) -> Sizes:
-        """What a generator must fit."""
-        return Sizes(self.letters, self.integers, self.target, self.context, self.max_hops)
-
-    @property
     def answer_ids(self) -> Int[np.ndarray, "values"]:  # noqa: D102
         ids = np.arange(self.vocab_size)
         return ids[~self.vocabulary.points(ids)]
 
     def build(self, rng: np.random.Generator, hops: Each, answers: Each, places: Each) -> Built:
         """Draws the roles, then which letter plays which role."""
-        roles = GENERATORS[self.generator].draw(rng, hops, places, self.sizes)
+        roles = GENERATORS[self.generator].draw(rng, hops, places, self)
         rows = np.arange(len(hops))
         letter = random_orders(rng, self.whole.left(answers), self.letters)  # [role, n]
         items = np.empty(roles.left.shape, np.int32)  # [item, n]
@@ -121,7 +116,7 @@ class LetterTask(Task):
 
     def chain_chance(self, hops: int) -> float:
         """The answer and the decoys look the same."""
-        return 1 / (1 + SIMPLE.decoys(self.for_chains(hops).sizes))
+        return 1 / (1 + SIMPLE.decoys(self.for_chains(hops)))
 
     def step(self, tokens: Sequences, positions: Each) -> tuple[Each, Each]:
         """Goes to the token before the position whose left letter is the right letter at the position."""

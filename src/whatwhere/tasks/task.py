@@ -25,7 +25,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
 from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.tasks.balance import balanced_cells
-from whatwhere.tasks.batch import Batch, paths_through
+from whatwhere.tasks.batch import Batch, hops_of, paths_through
 from whatwhere.tasks.vocabulary import Each, Sequences, Vocabulary
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class Task(ABC):
             some = tokens[start : start + block]
             paths, answered = self.follow(some)
             rows = np.arange(len(some))
-            ends = paths[rows, (paths >= 0).sum(1) - 1]
+            ends = paths[rows, hops_of(paths)]
             if not answered.all():
                 row = int(np.flatnonzero(~answered)[0])
                 _, fits = self.step(some[[row]], ends[[row]])
@@ -293,6 +293,11 @@ class Task(ABC):
             path.append(np.full(len(tokens), -1))
             path[-1][moving] = np.where(fits == 1, there, -1)
         return np.stack(path, 1).astype(np.int32), answered
+
+    def batch_of(self, tokens: Sequences) -> Batch:
+        """Sequences that something else made, as a batch; refused as by :meth:`solve`."""
+        paths, _ = self.follow(tokens)
+        return Batch(tokens.astype(np.int32), self.solve(tokens), hops_of(paths), paths, self.vocabulary)
 
     def split(self, name: str, size: int = 480_000, seed: int = 0) -> Batch:
         """One split of the balanced data; see :func:`whatwhere.tasks.dataset.make_split`."""

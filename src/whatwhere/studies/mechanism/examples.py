@@ -62,10 +62,7 @@ def as_batch(task: Task, tokens: Int[np.ndarray, "seq"]) -> Batch:
             f"expected an input whose last token points, got {task.decode(tokens[-1:])!r} at its end; the path starts "
             f"there, so end it with {task.vocabulary.pointer}."
         )
-    answers = task.solve(tokens[None])
-    paths, _ = task.follow(tokens[None])
-    hops = (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
-    return Batch(tokens[None].astype(np.int32), answers, hops, paths)
+    return task.batch_of(tokens[None])
 
 
 def examples(model: GPTJ, task: Task, inputs: Sequence[Batch]) -> list[Example]:

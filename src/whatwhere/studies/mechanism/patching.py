@@ -18,7 +18,7 @@ from collections.abc import Collection
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Int32
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from whatwhere.heads.estimate import ratios, share
@@ -28,7 +28,7 @@ from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, LaterPositio
 from whatwhere.studies.mechanism.path_tables import Edge
 from whatwhere.studies.mechanism.tables import Head, Patched
 from whatwhere.studies.study import Progress, no_progress
-from whatwhere.tasks.batch import Batch
+from whatwhere.tasks.batch import Batch, hops_of
 from whatwhere.tasks.task import Task
 
 Place = tuple[int | None, int | None, int]
@@ -58,7 +58,7 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
         tokens = batch.tokens.copy()
         tokens[rows, position] = token
         paths, answered = task.follow(tokens)
-        hops = _hops(paths)
+        hops = hops_of(paths)
         end = paths[rows, hops]
         serves = answered & (tokens[rows, end] != batch.answers) & (hops <= task.max_hops)
         if of_answer:
@@ -68,13 +68,7 @@ def change_one_hop(task: Task, batch: Batch, hop: int, seed: int = 0) -> tuple[B
     chosen = (liking + np.random.default_rng(seed).random(liking.shape)).argmax(0)
     tokens = batch.tokens.copy()
     tokens[rows, position] = options[chosen, rows]
-    tokens = tokens[some]
-    paths, _ = task.follow(tokens)
-    return batch[some], Batch(tokens, task.solve(tokens), _hops(paths), paths)
-
-
-def _hops(paths: Int[np.ndarray, "n visited"]) -> Int32[np.ndarray, "n"]:
-    return (paths >= 0).sum(1, dtype=np.int32) - np.int32(1)
+    return batch[some], task.batch_of(tokens[some])
 
 
 def solved_pairs(model: GPTJ, task: Task, hop: int, pairs: int, seed: int = 0) -> tuple[Batch, Batch]:

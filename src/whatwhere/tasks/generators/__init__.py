@@ -7,10 +7,10 @@
 """
 
 from whatwhere.tasks.generators.decoy import Decoy
-from whatwhere.tasks.generators.generator import Generator, Sizes
+from whatwhere.tasks.generators.generator import Generator
 from whatwhere.tasks.generators.plain import Paper, Simple, Strict
 
-__all__ = ["GENERATORS", "SIMPLE", "Generator", "Sizes"]
+__all__ = ["GENERATORS", "SIMPLE", "Generator"]
 
 SIMPLE = Simple()
 GENERATORS: dict[str, Generator] = {each.name: each for each in (Paper(), Decoy(), Strict(), SIMPLE)}

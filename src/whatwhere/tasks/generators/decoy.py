@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from whatwhere.tasks.balance import below, random_subset, running_count
-from whatwhere.tasks.generators.generator import ANSWER, Generator, Role, Roles, Sizes, letters_pointed_at, uniform
+from whatwhere.tasks.generators.generator import ANSWER, Generator, Role, Roles, letters_pointed_at, uniform
 from whatwhere.tasks.vocabulary import Each
+
+if TYPE_CHECKING:
+    from whatwhere.tasks.letter import LetterTask
 
 DECOYS = 2
 """Target tokens that look like answers: alone with their left letter, and pointed at."""
@@ -31,10 +34,10 @@ class Decoy(Generator):
     spare_letters: ClassVar[int] = 2 + DECOYS  # the answer's beside those of max_hops links, the decoys'
     reserved = staticmethod(letters_pointed_at)
 
-    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:  # noqa: D102
-        n, target, context = len(hops), sizes.target, sizes.context
-        first_link, first_free = 1 + DECOYS, 1 + DECOYS + sizes.max_hops
-        left = uniform(rng, (target + context + 1, n), first_free, sizes.letters)
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, task: LetterTask) -> Roles:  # noqa: D102
+        n, target, context = len(hops), task.target, task.context
+        first_link, first_free = 1 + DECOYS, 1 + DECOYS + task.max_hops
+        left = uniform(rng, (target + context + 1, n), first_free, task.letters)
         right = np.empty((context + 1, n), Role)
 
         decoy = random_subset(rng, np.arange(target)[:, None] != places, np.full(n, DECOYS))
@@ -49,7 +52,7 @@ class Decoy(Generator):
         decoy_end = ends & ~visited
         visited |= random_subset(rng, (running_count(visited) > 0) & ~ends, np.maximum(hops - 2, 0))
         # Links off the path end at decoys first, so that longer chains lead there as well.
-        off_path = sizes.max_hops - (hops - 1)
+        off_path = task.max_hops - (hops - 1)
         side_link = decoy_end & (running_count(decoy_end) <= off_path)
         others = ~visited & ~decoy_end
         side_link |= random_subset(rng, others, np.minimum(off_path - side_link.sum(0), others.sum(0)))
@@ -78,4 +81,4 @@ class Decoy(Generator):
             orphan = np.where(side_link[c] & decoy_end[c], link, np.where(feed, 0, orphan))
             links += is_link
         right[context] = tip
-        return Roles(left, right, uniform(rng, (target, n), 0, sizes.integers, np.int32), visited)
+        return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -19,20 +19,12 @@ from whatwhere.tasks.balance import running_count
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.vocabulary import Each, LetterVocabulary
 
+if TYPE_CHECKING:
+    from whatwhere.tasks.letter import LetterTask
+
 Role = np.int16
 """Small, since the speed here is that of memory."""
 ANSWER = 0
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of the letter task that a generator must fit."""
-
-    letters: int
-    integers: int
-    target: int
-    context: int
-    max_hops: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +55,7 @@ class Generator(ABC):
         """The letters that an extra target token must not have on its left."""
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, task: LetterTask) -> Roles:
         """Draws the roles of one sequence for each hop count and place of the answer in the target window."""
 
     def extra(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -15,13 +15,15 @@ from whatwhere.tasks.generators.generator import (
     Generator,
     Role,
     Roles,
-    Sizes,
     lay_path,
     letters_of_path,
     letters_pointed_at,
     uniform,
 )
 from whatwhere.tasks.vocabulary import Each, LetterVocabulary
+
+if TYPE_CHECKING:
+    from whatwhere.tasks.letter import LetterTask
 
 
 class Paper(Generator):
@@ -34,13 +36,13 @@ class Paper(Generator):
     name: ClassVar[str] = "paper"
     reserved = staticmethod(letters_of_path)
 
-    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:  # noqa: D102
-        n, target, context = len(hops), sizes.target, sizes.context
-        left, right = (uniform(rng, (rows, n), hops, sizes.letters) for rows in (target + context + 1, context + 1))
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, task: LetterTask) -> Roles:  # noqa: D102
+        n, target, context = len(hops), task.target, task.context
+        left, right = (uniform(rng, (rows, n), hops, task.letters) for rows in (target + context + 1, context + 1))
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
         lay_path(visited, left, right, first_link=1)
-        return Roles(left, right, uniform(rng, (target, n), 0, sizes.integers, np.int32), visited)
+        return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
 class Simple(Generator):
@@ -53,21 +55,21 @@ class Simple(Generator):
     name: ClassVar[str] = "simple"
     reserved = staticmethod(letters_pointed_at)
 
-    def decoys(self, sizes: Sizes) -> int:
+    def decoys(self, task: LetterTask) -> int:
         """Target tokens that look like the answer: what the alphabet leaves, two at most."""
-        return min(DECOYS, sizes.letters - sizes.max_hops - 1, sizes.target - 1)
+        return min(DECOYS, task.letters - task.max_hops - 1, task.target - 1)
 
-    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:  # noqa: D102
-        n, target, context = len(hops), sizes.target, sizes.context
-        decoys = self.decoys(sizes)
-        left = uniform(rng, (target + context + 1, n), decoys + sizes.max_hops, sizes.letters)
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, task: LetterTask) -> Roles:  # noqa: D102
+        n, target, context = len(hops), task.target, task.context
+        decoys = self.decoys(task)
+        left = uniform(rng, (target + context + 1, n), decoys + task.max_hops, task.letters)
         right = uniform(rng, (context + 1, n), 0, 1 + decoys)  # off the path: at the answer or a decoy
         decoy = random_subset(rng, np.arange(target)[:, None] != places, np.full(n, decoys))
         left[:target] = np.where(decoy, running_count(decoy), left[:target])
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
         lay_path(visited, left, right, first_link=1 + decoys)
-        return Roles(left, right, uniform(rng, (target, n), 0, sizes.integers, np.int32), visited)
+        return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
 class Strict(Generator):
@@ -91,15 +93,15 @@ class Strict(Generator):
         place = (rng.random((len(batch), count), dtype=np.float32) * (target - 1)).astype(np.int32)
         return np.take_along_axis(batch.tokens, place + (place >= answer), 1)
 
-    def draw(self, rng: np.random.Generator, hops: Each, places: Each, sizes: Sizes) -> Roles:  # noqa: D102
-        letters, target, context = sizes.letters, sizes.target, sizes.context
-        n, rows, query = len(hops), np.arange(len(hops)), sizes.max_hops
+    def draw(self, rng: np.random.Generator, hops: Each, places: Each, task: LetterTask) -> Roles:  # noqa: D102
+        letters, target, context = task.letters, task.target, task.context
+        n, rows, query = len(hops), np.arange(len(hops)), task.max_hops
         first_pointer = query + 1 + (letters - query) // 2
         left = np.empty((target + context + 1, n), Role)
         left[:target] = uniform(rng, (target, n), query + 1, first_pointer)
         left[places, rows] = ANSWER
         # One token for each letter: its integer, or the target token that it points at.
-        integer_of = uniform(rng, (letters, n), 0, sizes.integers, np.int32)
+        integer_of = uniform(rng, (letters, n), 0, task.integers, np.int32)
         goal_of = left[uniform(rng, (letters, n), 0, target), rows]
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
         left[target:-1] = uniform(rng, (context, n), first_pointer, letters)
