@@ -165,11 +165,9 @@ class Manifest:
         """Whether the directory holds all results of this kind, settings and inputs, each file whole."""
         if not self.is_made_with(kind, settings) or self.record.inputs != plain(inputs):
             return False
-        return self.record.complete and all(map(self._is_whole, self.record.files))
-
-    def _is_whole(self, name: str) -> bool:
-        path = self.directory / name
-        return path.is_file() and _sha256(path.read_bytes()) == self.record.files[name]
+        paths = {self.directory / name: checksum for name, checksum in self.record.files.items()}
+        whole = (path.is_file() and _sha256(path.read_bytes()) == checksum for path, checksum in paths.items())
+        return self.record.complete and all(whole)
 
     def put(self, name: str, content: bytes) -> None:
         """Writes a file that the manifest vouches for."""
@@ -225,9 +223,6 @@ class Manifest:
         for name in self._stale:
             remove_file(self.directory / name)
         self._stale, self._anchor = (), self.path
-        self._write(record)
-
-    def _write(self, record: ManifestRecord) -> None:
         content = plain(record)
         write_json(self.path, {**content, "checksum": fingerprint(content)})
         self._record = record

@@ -130,8 +130,7 @@ def retrieval_self_minimum_beta(n: int, theta: float, letters: int = 8) -> float
     inputs are short: the rivals stand where RoPE has turned them towards the match, none of them at distance 0.
     Infinity once (n - 1) theta reaches omega, where a rival has turned all the way (pointing queries fail long before).
     """
-    gap = _self_gaps(n, theta, letters)
-    return _root(_excess_of(gap), math.log(n - 1) / float(gap.min())) if gap.min() > 0 else math.inf
+    return _least_beta(_self_gaps(n, theta, letters))
 
 
 def _self_gaps(n: int, theta: float, letters: int) -> np.ndarray:
@@ -156,12 +155,16 @@ def retrieval_tie_beta(n: int, theta: float) -> float:
     """
     check_length(n)
     check_angle(theta)
-    gap = gaps(theta, n - 1)
-    return _root(_excess_of(gap), math.log(n - 1) / float(gap.min())) if gap.min() > 0 else math.inf
+    return _least_beta(gaps(theta, n - 1))
+
+
+def _least_beta(gap: np.ndarray) -> float:
+    """The least beta against rivals whose logits are below the wanted one by these gaps; infinity if one is not."""
+    return _root(_excess_of(gap), math.log(len(gap)) / float(gap.min())) if gap.min() > 0 else math.inf
 
 
 def _excess_of(gap: np.ndarray) -> _Excess:
-    """Rivals whose logits are below the wanted one by these gaps; right while they get less attention than it."""
+    """Right while rivals with these gaps get less attention than the wanted key."""
     return lambda beta: float(np.exp(-beta * gap).sum()) - 1
 
 

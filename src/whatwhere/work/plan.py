@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from whatwhere.errors import WhatwhereError
 
@@ -105,19 +105,22 @@ class PlannedRun:
 
 def jobs_of(plan: Plan, directory: Path) -> list[Job]:
     """All jobs: trainings first, then the studies."""
+    from whatwhere.store.manifest import Manifest
     from whatwhere.studies import STUDIES, study_named
     from whatwhere.work.executor import Job
+    from whatwhere.zoo.load import SHIPPED_AT
 
     def measured(study: Study, run: PlannedRun | None = None, needs: tuple[str, ...] = ()) -> Job:
         """A study with the settings of results that ship, or with what it says for the preset, else its defaults."""
         home, name = (directory, study.name) if run is None else (directory / run.place, f"{study.name}-{run.label}")
-        shipped = _shipped_settings(run.label, study) if run is not None and run.config is None else None
-        usual = {"smoke": study.smoke, "short": study.short}.get(plan.baseline, {})
+        settings = dict({"smoke": study.smoke, "short": study.short}.get(plan.baseline, {}))
+        if run is not None and run.config is None and (shipped := Manifest(SHIPPED_AT / run.label / study.name)).exists:
+            settings = shipped.record.settings  # results that ship are kept as they are
         about = {
             "study": study.name,
             "source": None if run is None else str(home),
             "directory": str(home / study.name),
-            "settings": dict(usual) if shipped is None else shipped,
+            "settings": settings,
         }
         return Job(name, f"{name}: {study.question}", "whatwhere.work.jobs:run_study", about, needs)
 
@@ -138,15 +141,6 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
             studies += [measured(study, run, (model.name,)) for study in asked if study.subject.part == "run"]
     once = [measured(study) for study in asked if study.subject.part == "once"]
     return [*made, *once, *studies]
-
-
-def _shipped_settings(model: str, study: Study) -> dict[str, Any] | None:
-    """The settings of results that ship with a model: they are kept as they are."""
-    from whatwhere.store.manifest import Manifest
-    from whatwhere.zoo.load import SHIPPED_AT
-
-    manifest = Manifest(SHIPPED_AT / model / study.name)
-    return manifest.record.settings if manifest.exists else None
 
 
 def choose(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:

@@ -103,7 +103,11 @@ class Sweep:
         try:
             if item.config is not None and not (Run(directory).exists and Run(directory).test()):
                 return False
-            return all(_is_complete(directory / name, name, settings) for name, settings in item.measures.items())
+            for name, settings in item.measures.items():
+                manifest, wanted = Manifest(directory / name), decisive(study_named(name).with_settings(**settings))
+                if not (manifest.exists and manifest.is_current(name, wanted, manifest.record.inputs)):
+                    return False
+            return True
         except WhatwhereError:
             return False  # damaged results are made anew
 
@@ -123,13 +127,6 @@ class Sweep:
                     found = resolve(study.outcomes)(results)
                 row |= {f"{name}_{key}": value for key, value in found.items()}
         return row
-
-
-def _is_complete(directory: Path, name: str, settings: Mapping[str, Any]) -> bool:
-    manifest, study = Manifest(directory), study_named(name)
-    if not manifest.exists:
-        return False
-    return manifest.is_current(name, decisive(study.with_settings(**settings)), manifest.record.inputs)
 
 
 def do_item(

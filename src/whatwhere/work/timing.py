@@ -97,18 +97,15 @@ def training_seconds(configs: Sequence[TrainingConfig], workers: int) -> float:
 
 def seconds_of(config: TrainingConfig) -> float:
     """How long one training takes on one core."""
-    return _seconds_per_step(_kind(config)) * config.schedule.steps
+    # All that does not decide the pace of a step is set to the same.
+    schedule = replace(config.schedule, peak=1e-4, warmup=0, hold=0, steps=1)
+    kind = replace(config, seed=0, device="cpu", threads=1, schedule=schedule, preset="")
+    return _seconds_per_step(kind) * config.schedule.steps
 
 
 def bytes_of(config: TrainingConfig) -> int:
     """What one training leaves on disk."""
     return config.model.parameters * (config.schedule.steps // config.spacing + _STATES) * _BYTES
-
-
-def _kind(config: TrainingConfig) -> TrainingConfig:
-    """What decides the pace of a step; all else is set to the same."""
-    same = replace(config.schedule, peak=1e-4, warmup=0, hold=0, steps=1)
-    return replace(config, seed=0, device="cpu", threads=1, schedule=same, preset="")
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from whatwhere.heads.estimate import Estimate
@@ -12,11 +13,8 @@ PER_DOUBLING = 4
 
 def length_grid(trained: int, longest: int) -> list[int]:
     """Lengths from that of training to the longest, evenly spaced in the logarithm."""
-    lengths, step = [trained], 0
-    while lengths[-1] < longest:
-        step += 1
-        lengths.append(min(longest, round(trained * 2 ** (step / PER_DOUBLING))))
-    return sorted(set(lengths))
+    steps = math.ceil(PER_DOUBLING * math.log2(longest / trained))
+    return sorted({min(longest, round(trained * 2 ** (step / PER_DOUBLING))) for step in range(steps + 1)})
 
 
 def bracketed(

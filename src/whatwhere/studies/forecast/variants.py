@@ -17,7 +17,8 @@ import re
 import numpy as np
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleAngles, ScaleLogits
+from whatwhere.studies.length.measure import larger_base
+from whatwhere.trace.interventions import ClosePlanes, Intervention, ScaleLogits
 
 _NUMBER = re.compile(r"(logits|base)-(\d+(?:\.\d+)?)")
 _BAND = re.compile(r"closed-(\d+)of(\d+)")
@@ -38,8 +39,7 @@ def _intervention(part: str, planes: int) -> Intervention:
         if found[1] == "logits":
             return ScaleLogits(factor)
         if factor > 0:
-            # g_k = base^(-(k - 1) / planes), so a base that is larger by a factor slows plane k by its power.
-            return ScaleAngles(tuple(factor ** (-plane / planes) for plane in range(planes)))
+            return larger_base(factor, planes)
     if found := _BAND.fullmatch(part):
         band, count = int(found[1]), int(found[2])
         if 1 <= band <= count <= planes:

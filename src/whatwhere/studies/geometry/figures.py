@@ -14,16 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.geometry import tables
 from whatwhere.studies.geometry.tables import SLIDING, VARIANCE, FrequencyId, GatedAccuracy, PlaneVector, PlaneWeight
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import HOPS, NEUTRAL, PALE, TASK, error_bars
 from whatwhere.studies.terminal import spanned
+from whatwhere.theory.printed import frequency
 from whatwhere.trace.layer import counted
 
-PAPER_FREQUENCIES = rope_frequencies(2 * tables.PAPER_PLANES, 10000.0)
-"""The paper's frequencies, by ID less one."""
 PICTURED = 2
 """How many trained layers stand beside the construction."""
 KEY = {
@@ -124,7 +122,7 @@ def draw_angles(results: Mapping[str, Results]) -> Figure:
 def _angle_cells(row: FrequencyId | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
-    theirs = "" if row.paper_id is None else f"{row.paper_id} ({float(PAPER_FREQUENCIES[row.paper_id - 1]):.4f})"
+    theirs = "" if row.paper_id is None else f"{row.paper_id} ({frequency(row.paper_id):.4f})"
     return spanned(row.weighted_id, ".1f"), f"{row.frequency:.4f}", theirs
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
+from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, PLANES
 
 VARIANCE = "variance"
 """The measure by which a head's dominant plane is chosen: the share of the logits' variance."""
@@ -15,12 +16,9 @@ AT_POINTERS = "variance at pointers"
 """The same measure over the queries of all pointers, not just the last: for mean IDs alone."""
 AS_TRAINED, CLOSED, ALONE, SLIDING = "as trained", "closed", "alone", "sliding"
 """Kinds of closing: none, a named band, all other bands, eight neighbouring planes."""
-PAPER_IDS = {
-    "number": (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38),
-    "letter": (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40),
-}
+PAPER_IDS = {"number": NUMBER_IDS, "letter": LETTER_IDS}
 """The paper's table "Weighted averaged ID's", by layer."""
-PAPER_PLANES = 64
+PAPER_PLANES = PLANES
 FEWEST = 16
 
 

@@ -96,13 +96,15 @@ def _write_hops(
 def length_variations(model: GPTJ, trained: int, length: int) -> dict[str, Intervention]:
     """The changes by name, for inputs of one length, of a model that was trained on inputs of another."""
     closed = bands(model, trained)
-    planes = len(model.rotation.frequencies)
-    # g_k = base^(-(k - 1) / planes), so a base that is larger by a factor slows plane k by its power.
-    slower = tuple(BASE_FACTOR ** (-plane / planes) for plane in range(planes))
     return {
         **{f"{band} planes closed": ClosePlanes(closed[band]) for band in ("fast", "slow") if band in closed},
-        f"rotary base x {BASE_FACTOR:g}": ScaleAngles(slower),
+        f"rotary base x {BASE_FACTOR:g}": larger_base(BASE_FACTOR, len(model.rotation.frequencies)),
         "positions interpolated": ScaleAngles(trained / length),
         "no rotation": ScaleAngles(0.0),
         "logits sharpened": ScaleLogits(math.log(length) / math.log(trained)),
     }
+
+
+def larger_base(factor: float, planes: int) -> ScaleAngles:
+    """A rotary base that is larger by a factor: g_k = base^(-(k - 1) / planes), so plane k slows by its power."""
+    return ScaleAngles(tuple(factor ** (-plane / planes) for plane in range(planes)))

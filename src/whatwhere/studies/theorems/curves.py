@@ -52,28 +52,23 @@ def layer_rows() -> list[LayerMargin]:
 
 def temperature_rows() -> list[Temperature]:
     """The least and the sufficient inverse temperature of both heads; undefined where none serves."""
-    found: list[tuple[str, str, float, int, float, float]] = []
+    rows: list[Temperature] = []
+
+    def add(head: str, inputs: str, theta: float, n: int, least: float, enough: float = math.nan) -> None:
+        rows.append(Temperature(head, inputs, theta, n, defined(least), defined(enough)))
+
     for theta in INDEX_ANGLES:
         for n in TEMPERATURE_LENGTHS:
             least = temperature.index_minimum_beta(n, theta, INTEGERS)
-            found.append(("index", "in range", theta, n, least, temperature.index_sufficient_beta(n, theta)))
-        raw = temperature.index_minimum_beta_on_task_inputs(theta)
-        found.append(("index", "raw task inputs", theta, LENGTH, raw, math.inf))
+            add("index", "in range", theta, n, least, temperature.index_sufficient_beta(n, theta))
+        add("index", "raw task inputs", theta, LENGTH, temperature.index_minimum_beta_on_task_inputs(theta))
     for theta in RETRIEVAL_ANGLES:
         for n in TEMPERATURE_LENGTHS:
-            least, enough = (
-                temperature.retrieval_minimum_beta(n, theta),
-                temperature.retrieval_sufficient_beta(n, theta),
-            )
-            found.append(("retrieval", "pointing queries", theta, n, least, enough))
-        itself = temperature.retrieval_self_minimum_beta(LENGTH, theta)
-        tie = temperature.retrieval_tie_beta(LENGTH, theta)
-        found.append(("retrieval", "self queries", theta, LENGTH, itself, math.inf))
-        found.append(("retrieval", "shared left letter", theta, LENGTH, tie, math.inf))
-    return [
-        Temperature(head, inputs, theta, n, defined(least), defined(enough))
-        for head, inputs, theta, n, least, enough in found
-    ]
+            least = temperature.retrieval_minimum_beta(n, theta)
+            add("retrieval", "pointing queries", theta, n, least, temperature.retrieval_sufficient_beta(n, theta))
+        add("retrieval", "self queries", theta, LENGTH, temperature.retrieval_self_minimum_beta(LENGTH, theta))
+        add("retrieval", "shared left letter", theta, LENGTH, temperature.retrieval_tie_beta(LENGTH, theta))
+    return rows
 
 
 def margin_rows(letters: int = LETTERS) -> list[Margin]:

@@ -49,14 +49,12 @@ def _numbers(one: DoneItem, settings: VocabulariesSettings) -> Numbers:
         means = sorted(
             (row.length, row.accuracy.value) for row in rows if (row.variation, row.hop) == (AS_TRAINED, None)
         )
-        kept |= {reach(times): _accuracy_at(means, times * one.run.task.length) for times in settings.multiples}
+        lengths, values = zip(*means, strict=True)
+        wanted = np.log([times * one.run.task.length for times in settings.multiples])
+        # Linear between the lengths measured, in the logarithm of length; undefined beyond them.
+        found_there = np.interp(wanted, np.log(lengths), values, right=math.nan)
+        kept |= dict(zip(map(reach, settings.multiples), found_there.tolist(), strict=True))
     return kept
-
-
-def _accuracy_at(means: list[tuple[int, float]], length: int) -> float:
-    """The accuracy at a length, linear between those measured in the logarithm of length; undefined beyond them."""
-    lengths, values = zip(*means, strict=True)
-    return float(np.interp(math.log(length), np.log(lengths), values, right=math.nan))
 
 
 def _row(one: DoneItem, condition: str, numbers: Numbers) -> SizedRun:
