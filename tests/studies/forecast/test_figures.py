@@ -33,3 +33,9 @@ def test_the_summary_shows_what_was_said_beside_what_came_within_100_columns(mad
 
 def test_a_sweep_shows_the_first_variant(made_up) -> None:
     assert outcomes(made_up("number", BREAKS)) == {"predicted_half_length": 50.0, "half_length": 50.0}
+
+
+def test_a_model_that_does_not_solve_its_task_has_figures_and_undefined_outcomes(made_up, tmp_path: Path) -> None:
+    unsolved = made_up("number", {})
+    assert {path.name for path in draw({"number": unsolved}, tmp_path)} >= {"forecast-errors.png"}
+    assert all(map(math.isnan, outcomes(unsolved).values()))

@@ -64,24 +64,25 @@ def draw_errors(results: Mapping[str, Results]) -> Figure:
     """The error and the order of every method, with 95 % intervals."""
     (one,) = results.values()
     rows = one.rows("calibration", Calibration)
-    group = next(name for name in (HELD_OUT, ALL) if any(row.group == name for row in rows))
+    shown = [row for row in rows if row.group == HELD_OUT] or [row for row in rows if row.group == ALL]
+    group = shown[0].group if shown else "no variant solves its task"
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     for axes, what, title in (
         (left, "error", "mean |log2 predicted - log2 measured|"),
         (right, "concordance", "pairs in the right order"),
     ):
-        for offset, threshold in ((-0.14, THRESHOLDS[0]), (0.14, THRESHOLDS[1])):
-            for index, method in enumerate(METHODS):
-                row = next(r for r in rows if (r.group, r.threshold, r.method) == (group, threshold, method))
-                found = getattr(row, what)
-                axes.errorbar(
-                    [found.value], [index + offset], xerr=error_bars([found]), fmt="s" if offset < 0 else "o",
-                    capsize=3, color=COLOURS[method], label=f"below {threshold:g}" if index == 0 else None,
-                )  # fmt: skip
+        for row in shown:
+            found, line = getattr(row, what), METHODS.index(row.method)
+            mark, offset = ("s", -0.14) if row.threshold == THRESHOLDS[0] else ("o", 0.14)
+            axes.errorbar(
+                [found.value], [line + offset], xerr=error_bars([found]), fmt=mark, capsize=3,
+                color=COLOURS[row.method], label=f"below {row.threshold:g}" if line == 0 else None,
+            )  # fmt: skip
         axes.set_title(f"{title}, {group}")
         axes.set_yticks(range(len(METHODS)), METHODS)
     left.set_ylim(len(METHODS) - 0.5, -0.5)
     left.set_xlim(left=0)
     right.axvline(0.5, color=NEUTRAL, linewidth=0.8, linestyle=":")
-    right.legend(fontsize=8, loc="lower right")
+    if shown:
+        right.legend(fontsize=8, loc="lower right")
     return figure

@@ -50,10 +50,11 @@ def summary(results: Results) -> Sequence[RenderableType]:
 
 
 def outcomes(results: Results) -> Mapping[str, float]:
-    """Where the first variant should break below one half, and where it does."""
-    predicted = next(r for r in results.rows("forecasts", PredictedBreak) if (r.method, r.threshold) == (CARRIED, HALF))
-    found = next(row for row in results.rows("breaks", MeasuredBreak) if row.threshold == HALF)
-    return {"predicted_half_length": predicted.length, "half_length": found.length.value}
+    """Where the first variant should break below one half, and where it does; undefined if none solves its task."""
+    forecasts, breaks = results.rows("forecasts", PredictedBreak), results.rows("breaks", MeasuredBreak)
+    predicted = next((r.length for r in forecasts if (r.method, r.threshold) == (CARRIED, HALF)), math.nan)
+    found = next((row.length.value for row in breaks if row.threshold == HALF), math.nan)
+    return {"predicted_half_length": predicted, "half_length": found}
 
 
 def _breaks(results: Results) -> Table:
