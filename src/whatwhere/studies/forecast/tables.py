@@ -19,7 +19,7 @@ CARRIED, CHAIN, DISPERSION = "carried", "chain", "dispersion"
 ``length``), and the closed form of softmax over more keys with the mean margin."""
 MEDIAN, TASK_MEDIAN = "median", "task median"
 """Methods that do not: every model breaks where the median of the tuning models does, or that of its task's."""
-METHODS = (CARRIED, CHAIN, DISPERSION, MEDIAN, TASK_MEDIAN)
+METHODS: tuple[str, ...] = (CARRIED, CHAIN, DISPERSION, MEDIAN, TASK_MEDIAN)
 FEWEST, EACH_UP_TO, LEAST_SHARE = 8, 48, 4
 
 
