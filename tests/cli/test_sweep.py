@@ -9,6 +9,7 @@ from whatwhere.cli import app
 from whatwhere.cli import sweep as command
 from whatwhere.errors import WhatwhereError
 from whatwhere.store import locks
+from whatwhere.studies import progress_bar
 from whatwhere.work.executor import Job, Outcome, ThisProcess
 from whatwhere.work.jobs import begun
 from whatwhere.work.sweep_spec import read_sweep
@@ -47,9 +48,11 @@ def spec(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_sweep_ends_with_a_table_a_figure_and_a_page(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     predicted = json.loads(run(spec, "--out", tmp_path / "out", "--dry-run", "--json").stdout)["bytes"]
-    monkeypatch.setattr(command, "_executor", lambda *_: ThisProcess())
+    monkeypatch.setattr(command, "_executor", lambda _count, _ray, progress: ThisProcess(progress))
+    monkeypatch.setattr(progress_bar, "LINE_EVERY", 0.0)
     done = run(spec, "--out", tmp_path / "out", "--json")
     assert done.exit_code == 0, done.output
+    assert "letter-seed0: training, accuracy by hops" in done.stderr, "items under way are shown"
     result = json.loads(done.stdout)
     assert [row["item"] for row in result["items"]] == ["number-seed0", "letter-seed0"]
     assert any(key.startswith("dynamics_") for key in result["items"][0])

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
+    from rich.progress import TaskID
 
-    from whatwhere.work.executor import Event, Executor, Job
+    from whatwhere.work.executor import Event, Executor, Job, JobProgress
     from whatwhere.work.sweep_run import Sweep
     from whatwhere.work.sweep_spec import Item
 
@@ -75,25 +76,33 @@ def sweep(
         return
     work = Sweep(items, Path(local(out, console.note, NEEDED)), out)
     work.check()
-    _run(work, _executor(count, ray), retries)
+    _run(work, count, ray, retries)
     _finish(work, as_json)
 
 
-def _executor(count: int, ray: str | None) -> Executor:
+def _executor(count: int, ray: str | None, progress: JobProgress) -> Executor:
     from whatwhere.work.cluster import RayCluster
     from whatwhere.work.processes import WorkerProcesses
 
-    return WorkerProcesses(count) if ray is None else RayCluster(ray)
+    return WorkerProcesses(count, progress=progress) if ray is None else RayCluster(ray)
 
 
-def _run(work: Sweep, executor: Executor, retries: int) -> None:
-    """Does the work and shows its progress."""
+def _run(work: Sweep, count: int, ray: str | None, retries: int) -> None:
+    """Does the work and shows how many items are done, and how far those under way are."""
     from whatwhere.store.locks import hold
 
     with hold(work.directory, "sweep"), console.Bar() as bar:
         line = bar.add_task("sweep", total=len(work.items))
+        under_way: dict[str, TaskID] = {}
+
+        def progress(job: str, what: str, done: int, total: int) -> None:
+            if job not in under_way:
+                under_way[job] = bar.add_task(job, total=None)
+            bar.update(under_way[job], description=f"{job}: {what}", completed=done, total=total)
 
         def observe(job: Job, event: Event, about: Any) -> None:
+            if event != "begun" and job.name in under_way:
+                bar.remove_task(under_way.pop(job.name))
             if event in ("done", "failed"):
                 bar.update(line, advance=1, description=job.name)
             if event in ("again", "failed"):
@@ -101,6 +110,7 @@ def _run(work: Sweep, executor: Executor, retries: int) -> None:
             elif event == "done" and not console.err.is_terminal:
                 console.note(f"{job.name}: done")
 
+        executor = _executor(count, ray, progress)
         try:
             with redirect_stdout(sys.stderr):  # Ray talks of nodes that died, and stdout is for results
                 work.run(executor, retries, observe)

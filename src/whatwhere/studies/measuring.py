@@ -157,12 +157,12 @@ def study(
     if out is not None and not (isinstance(out, str | Path) and str(out)):
         raise WhatwhereError(f"expected a directory for out, got {out!r:.80}; leave it out to keep nothing.")
     asked = study_named(name)
-    chosen = asked.with_settings(**settings)
     if source is None and asked.source is None and asked.subject.argument is not None:
         [given] = asked.example.split()[2:3] or ["NAME"]
         raise WhatwhereError(
             f"study {name!r}: expected a {asked.subject.argument}, got none; give one: study({name!r}, {given!r})."
         )
+    chosen = asked.with_settings(**settings)  # wrong settings show before a model is loaded
     opened = asked.subject.open(source, step)
     directory = None if out is None else Path(out) / asked.name
     if not (err.is_terminal if progress is None else progress):

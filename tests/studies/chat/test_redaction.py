@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -102,7 +103,9 @@ def test_longer_keys_are_struck_out_before_their_parts() -> None:
 @pytest.mark.usefixtures("tidy")
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["eval", "json"])
-def test_keys_in_the_arguments_of_logs_that_others_made_are_struck_out(tmp_path: Path, form: str) -> None:
+def test_keys_in_the_arguments_of_logs_that_others_made_are_struck_out(
+    tmp_path: Path, form: Literal["eval", "json"]
+) -> None:
     from inspect_ai import Task
     from inspect_ai import eval as evaluate
     from inspect_ai.dataset import Sample
