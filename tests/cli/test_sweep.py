@@ -52,7 +52,7 @@ def test_a_sweep_ends_with_a_table_a_figure_and_a_page(spec: Path, tmp_path: Pat
     monkeypatch.setattr(progress_bar, "LINE_EVERY", 0.0)
     done = run(spec, "--out", tmp_path / "out", "--json")
     assert done.exit_code == 0, done.output
-    assert "letter-seed0: training, accuracy by hops" in done.stderr, "items under way are shown"
+    assert "letter-seed0: warm-up, accuracy by hops" in done.stderr, "items under way are shown"
     result = json.loads(done.stdout)
     assert [row["item"] for row in result["items"]] == ["number-seed0", "letter-seed0"]
     assert any(key.startswith("dynamics_") for key in result["items"][0])
