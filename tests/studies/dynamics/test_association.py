@@ -10,6 +10,7 @@ from dynamics_world import made_up
 
 from whatwhere.studies.dynamics.association import (
     Association,
+    at_scored_steps,
     heads_with_hops,
     lags,
     pure_when_learned,
@@ -46,6 +47,16 @@ def test_two_curves_that_rise_at_different_times_correlate_no_better_than_when_t
     assert str(together) == "1.00 (heads come at the same time)"
     assert str(Association(0.5, 0.1, 1)) == "0.50 (heads come 1 checkpoint later)"
     assert apart.by_shift == pytest.approx(25 / 150), "of 150 far shifts, those that let the second rise at 11 to 35"
+
+
+def test_ranked_checkpoints_are_denser_early_and_end_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whatwhere.studies.dynamics.association.POINTS", 4)
+    run = Training(made_up("number", (300, 400, 500, 600)))
+    kept, accuracy = at_scored_steps(run)
+    steps = run.scores.steps[kept]
+    assert len(steps) == len(accuracy) == 4
+    assert (steps[0], steps[-1]) == (run.scores.steps[0], run.scores.steps[-1])
+    assert (np.diff(steps, n=2) > 0).all()
 
 
 def test_heads_are_counted_that_are_pure_when_a_hop_class_is_learned() -> None:
