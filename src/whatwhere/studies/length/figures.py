@@ -80,17 +80,17 @@ def draw_margins(results: Mapping[str, Results]) -> Figure:
         length_axis(axes, frame.length, TOKENS)
     if cells:
         left.legend(fontsize=7, loc="lower left", ncols=2 if len(cells) > 14 else 1)
-    _draw_breaks(right, shown)
+    _draw_breaks(right, shown, TASK[one.task])
     return figure
 
 
-def _draw_breaks(axes: Axes, shown: Sequence[Break]) -> None:
+def _draw_breaks(axes: Axes, shown: Sequence[Break], of_task: str) -> None:
     """Predicted (diamonds) against observed (discs): where each share of inputs falls below one half."""
     longest = max(row.longest for row in shown)
     names = list(dict.fromkeys(_break_name(row) for row in shown))
     for row in shown:
         measured, ends = row.source == MEASURED, (row.length.low, row.length.value, row.length.high)
-        colour = TASK["number"] if row.what == ACCURACY else NEUTRAL
+        colour = of_task if row.what == ACCURACY else NEUTRAL
         at = names.index(_break_name(row)) + (0 if row.what == ACCURACY else -0.16 if measured else 0.16)
         low, length, high = (1.25 * longest if math.isnan(end) else end for end in ends)
         axes.plot([low, high], [at, at], "-", color=colour, linewidth=1.5, alpha=0.5)

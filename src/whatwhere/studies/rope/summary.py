@@ -57,6 +57,8 @@ def _rotations(about: About, name: str, layers: Sequence[LayerRope]) -> Renderab
         groups[row.kind, turns, row.pairing, base, f"{row.factor:.4g}", f"{row.scale:.4g}"].append(row.layer)
     for cells, numbers in list(groups.items())[:MOST]:
         shown.add_row(number_runs(numbers, ","), *cells)
+    if len(groups) > MOST:
+        shown.caption = f"... and {len(groups) - MOST} more kinds of layers"
     return shown
 
 
