@@ -81,20 +81,23 @@ static void whole_layer(Shape shape, int masked) {
 #endif
 }
 
-/* All keys but the query's own, for as many queries as there are keys; the last one takes no part anywhere. */
+/* For as many queries as there are keys: each sees all keys and swaps all but its own, under the second weighting some. */
 static void swapped(int64_t keys, int64_t width, int64_t planes) {
     Swaps shape = {3, keys, keys, width, planes, 2};
-    int64_t cells = 3 * keys * keys;
+    int64_t cells = keys * keys;
     if (!swaps_fit(&shape)) abort();
     double *asked = array(2 * 3 * keys * width, 0), *from = array(2 * 3 * keys * width, 0);
-    double *turns = array(2 * keys * keys * 2 * planes, 0), *logits = array(2 * cells, 0);
-    double *above = array(2 * cells, 0), *below = array(2 * cells, 0), *to = array(2 * 2 * 2 * 3 * keys, 0);
-    uint8_t *counted = malloc(keys * keys);
-    for (int64_t cell = 0; cell < keys * keys; cell++) counted[cell] = cell / keys != cell % keys;
-    for (int64_t cell = 0; cell < cells; cell++) above[cell] = below[cell] = cell % 3 ? -0.1 * (cell % 7) : -INFINITY;
-    const double *aboves[] = {above, below}, *belows[] = {below, above}, tau[] = {1e-4, 0.1};
-    swap_scores(&shape, asked, from, turns, counted, logits, aboves, belows, tau, to);
-    void *taken[] = {asked, from, turns, logits, above, below, to, counted};
+    double *turns = array(2 * cells * 2 * planes, 0), *to = array(2 * 2 * 4 * 3 * keys, 0), tau[] = {1e-4, 0.1};
+    int64_t *own = malloc(keys * sizeof *own);
+    uint8_t *visible = malloc(cells), *counted = malloc(2 * cells), renormalised[] = {0, 1};
+    for (int64_t query = 0; query < keys; query++) own[query] = query;
+    for (int64_t cell = 0; cell < cells; cell++) {
+        visible[cell] = 1;
+        counted[cell] = cell / keys != cell % keys;
+        counted[cells + cell] = counted[cell] && cell % 3;
+    }
+    swap_scores(&shape, asked, from, turns, own, visible, counted, renormalised, tau, to);
+    void *taken[] = {asked, from, turns, own, visible, counted, to};
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
 }
 
