@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,7 +186,7 @@ def assert_nowhere(key: str, directory: Path) -> None:
 
 
 @pytest.mark.slow
-def test_keys_that_a_killed_process_left_are_struck_out_by_the_next_and_no_reply_is_lost(
+def test_keys_that_an_earlier_version_left_are_struck_out_by_the_next_run_and_no_reply_is_lost(
     tmp_path: Path, server: FaultServer, Reply: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-very-secret-0123456789"
@@ -193,13 +194,17 @@ def test_keys_that_a_killed_process_left_are_struck_out_by_the_next_and_no_reply
     monkeypatch.setenv("MY_BOX", key)
     server.behaviour = lambda _, __: Reply(text=f"key {key}")
     headers = """default_headers={"X-Api-Key":"$MY_BOX"}"""
-    with monkeypatch.context() as patch:  # as if it were killed before it could strike anything out
+    with monkeypatch.context() as patch:  # as before keys were struck out of replies, and killed
         patch.setattr("whatwhere.studies.chat.measure.strike_out", lambda *_: [])
+        patch.setattr("whatwhere.studies.chat.measure.striking_recorder", lambda _: nullcontext())
+        patch.setattr("whatwhere.studies.chat.providers.strike_replies", lambda *_: None)
         patch.setattr("whatwhere.studies.chat.measure.read_logs", stops_at(2))
         with pytest.raises(KeyboardInterrupt):
             ask(server, tmp_path, examples=4, model_args=headers)
     assert len(server.asked) == 4
     assert set(server.own_keys) == {key}  # the header was sent
+    with pytest.raises(AssertionError):
+        assert_nowhere(key, tmp_path)
     results = ask(server, tmp_path, examples=4, model_args=headers)
     assert len(server.asked) == 4
     assert {row.reply for row in rows(results)} == {"key [key]"}

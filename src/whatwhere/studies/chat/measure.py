@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.chat import tabulation
+from whatwhere.studies.chat.echoes import striking_recorder
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
 from whatwhere.studies.chat.plan import LOGS, Plan, make_plan
 from whatwhere.studies.chat.providers import PAPER
@@ -92,7 +93,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
     """Asks all blocks, or those of the screening if the model fails it; gives the blocks that were asked."""
     settings = plan.settings
     model = plan.provider.open(plan.arguments, greedy=settings.temperature == 0)
-    strike_out(folder, plan.arguments)  # a process that was killed could not do it
+    strike_out(folder, plan.arguments)  # an earlier version may have left some
     try:
         if settings.screen and (first := plan.screening):
             _ask_blocks(plan, model, first, folder, progress)
@@ -127,7 +128,7 @@ def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path,
     progress(what, done, wanted)
     observers.append(scored)
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), striking_recorder(secrets(plan.arguments)):
             eval_set(
                 [
                     TASKS[block.task](block.size, block.run, examples=settings.examples, max_tokens=settings.max_tokens)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whatwhere.errors import WhatwhereError, extra_for
+from whatwhere.studies.chat.echoes import strike_replies
 from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, split_url, without
 from whatwhere.studies.subject import TRAINED, Opened, Subject
 
@@ -171,6 +172,7 @@ class Provider:
             raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets(shown))}") from error
         check_without_key(model.api.base_url or "")
         model.model_args = shown  # what its logs keep: variables by their names
+        strike_replies(model, secrets(shown))
         return model
 
 

@@ -3,7 +3,8 @@
 Keys come from the environment. As model arguments they are refused, because arguments are kept with the results; an
 argument may name a variable instead (``$MY_KEY``), and then the name is kept. The name of a model and its address are
 kept too, so a key in them is refused, all before the first file is written. What a server echoes of a key is struck
-out of the logs: before anything is asked (a killed process could not do it), afterwards, and before logs are tabulated.
+out before it is logged (``echoes.py``). Logs of others, or of earlier versions, may hold one: keys are struck out of
+them before anything is asked, afterwards, and before logs are tabulated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, quote_plus, urlsplit
 from zipfile import ZipFile, is_zipfile
 
 from whatwhere.errors import WhatwhereError
@@ -41,7 +42,7 @@ def is_secret(name: str) -> bool:
 
 
 def secrets(arguments: Mapping[str, Any] | None = None) -> list[str]:
-    """Every key that is known, longest first.
+    """Every key that is known, in each spelling, longest first.
 
     They are environment variables that are named as keys are, passwords in addresses there, and what model arguments
     hold under such names or take from the environment.
@@ -55,8 +56,15 @@ def secrets(arguments: Mapping[str, Any] | None = None) -> list[str]:
         return text
 
     _change_texts(arguments or {}, note)
-    values = {part for value in named for part in value.split()}
-    return sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True)
+    values = {part for value in named for part in value.split() if len(part) >= _SHORTEST}
+    return sorted({form for value in values for form in _spellings(value)}, key=len, reverse=True)
+
+
+def _spellings(key: str) -> set[str]:
+    """A key as texts have it: plain, as Python shows it, in an address, in JSON, in JSON within JSON."""
+    json_texts = {json.dumps(key, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
+    nested = {json.dumps(text)[1:-1] for text in json_texts}
+    return {key, repr(key)[1:-1], quote(key, safe=""), quote_plus(key)} | json_texts | nested
 
 
 def split_url(url: str) -> SplitResult:
@@ -153,7 +161,7 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
 
     if not directory.is_dir():
         return []
-    keys = [json.dumps(key)[1:-1] for key in secrets(arguments)]
+    keys = secrets(arguments)
     changed = []
     for path in sorted(found for name in _LISTS for found in directory.rglob(name)):
         text = read_text(path, "a list of logs")
