@@ -18,7 +18,7 @@ import typer
 
 from whatwhere.cli.console import note
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.addresses import local
+from whatwhere.store.addresses import local, name_of_place
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -110,16 +110,6 @@ def _without_none(kind: Any) -> Any:
 def dashed(name: str) -> str:
     """A field's name as that of an option."""
     return name.replace("_", "-")
-
-
-def name_of_place(text: str) -> str:
-    """A path with its ``~`` resolved, or an address as it is."""
-    if not text or "\0" in text:
-        raise WhatwhereError("expected a directory, got an empty name.")
-    try:
-        return str(Path(text).expanduser()) if text.startswith("~") else text
-    except RuntimeError as error:
-        raise WhatwhereError(f"expected a directory, got {text!r:.80}: {error}") from error
 
 
 def place(text: str) -> Path:

@@ -12,8 +12,8 @@ import typer
 
 from whatwhere.cli import console
 from whatwhere.cli.console import INTERRUPTED
-from whatwhere.cli.parameters import AsJson, name_of_place
-from whatwhere.store.addresses import local, shown
+from whatwhere.cli.parameters import AsJson
+from whatwhere.store.addresses import local, name_of_place, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
-from whatwhere.cli.parameters import given_names, keyword, name_of_place, option, options_of, record_of, with_parameters
+from whatwhere.cli.parameters import given_names, keyword, option, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
-from whatwhere.store.addresses import local, shown
+from whatwhere.store.addresses import local, name_of_place, shown
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.options import Options
 from whatwhere.training.tracking import Start, find_tracker

@@ -14,13 +14,31 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import watchers
 from whatwhere.store.mirror import OBJECT_STORES, Mirror, Note, is_result
 
-__all__ = ["is_stored", "local", "send_rest", "shown"]
+__all__ = ["is_stored", "local", "name_of_place", "send_rest", "shown"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: one is a drive of Windows
 _mirrors: list[Mirror] = []
+
+
+def name_of_place(place: str | Path) -> str:
+    """A directory with its ``~`` resolved, or an address as it is.
+
+    Raises:
+        WhatwhereError: it is no name, or its ``~`` is nobody's.
+    """
+    if not isinstance(place, str | Path):
+        raise WhatwhereError(f"expected a directory, got a {type(place).__name__}: {place!r:.80}.")
+    text = str(place)
+    if not text or "\0" in text:
+        raise WhatwhereError("expected a directory, got an empty name.")
+    try:
+        return str(Path(text).expanduser()) if text.startswith("~") else text
+    except RuntimeError as error:
+        raise WhatwhereError(f"expected a directory, got {text!r:.80}: {error}") from error
 
 
 def local(place: str, note: Note = lambda _: None, only: Sequence[str] = ()) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.store.addresses import name_of_place
 from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.manifest import Existing
@@ -154,8 +155,7 @@ def study(
 
     if existing not in ("keep", "replace", "discard"):
         raise WhatwhereError(f"expected existing to be keep, replace or discard, got {existing!r:.80}.")
-    if out is not None and not (isinstance(out, str | Path) and str(out)):
-        raise WhatwhereError(f"expected a directory for out, got {out!r:.80}; leave it out to keep nothing.")
+    place = None if out is None else Path(name_of_place(out))
     asked = study_named(name)
     if source is None and asked.source is None and asked.subject.argument is not None:
         [given] = asked.example.split()[2:3] or ["NAME"]
@@ -164,7 +164,7 @@ def study(
         )
     chosen = asked.with_settings(**settings)  # wrong settings show before a model is loaded
     opened = asked.subject.open(source, step)
-    directory = None if out is None else Path(out) / asked.name
+    directory = None if place is None else place / asked.name
     if not (err.is_terminal if progress is None else progress):
         return measure(asked, opened, chosen, directory, existing=existing)
     with Bar() as bar:

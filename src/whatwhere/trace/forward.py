@@ -56,8 +56,10 @@ class Inputs:
 
     def places(self, queries: Sequence[int] | None) -> Int[Tensor, "*each query"]:
         """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place."""
-        queries, (batch, seq), device = [-1] if queries is None else list(queries), self.ids.shape, self.ids.device
-        choose(queries, seq, "query position")  # refuses what no input has
+        (batch, seq), device = self.ids.shape, self.ids.device
+        if not choose([-1] if queries is None else queries, seq, "query position"):  # refuses what no input has
+            raise WhatwhereError("expected at least one query position, got none; leave queries out for the last.")
+        queries = [-1] if queries is None else [int(one) for one in queries]
         asked = torch.tensor(queries, dtype=torch.long, device=device)
         if bool(self.real.all()):
             return torch.where(asked < 0, seq + asked, asked)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -205,8 +206,12 @@ def counted(count: int, what: str, plural: str = "") -> str:
 
 
 def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
-    """Indices from 0, negative ones counted from the end; refuses one that does not exist."""
-    for index in wanted:
-        if not -count <= index < count:
-            raise WhatwhereError(f"expected a {what} from 0 to {count - 1} (or -{count} to -1), got {index}.")
-    return [index % count for index in wanted]
+    """Indices from 0, negative ones counted from the end; refuses what is none, and one that does not exist."""
+    try:
+        indices = [index(one) for one in wanted]
+    except TypeError as error:
+        raise WhatwhereError(f"expected each {what} as a whole number in a list, got {wanted!r:.80}.") from error
+    for one in indices:
+        if not -count <= one < count:
+            raise WhatwhereError(f"expected a {what} from 0 to {count - 1} (or -{count} to -1), got {one!s:.40}.")
+    return [one % count for one in indices]

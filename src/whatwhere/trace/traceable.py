@@ -50,6 +50,9 @@ def traceable(model: Any) -> Traceable:
         from transformers import PreTrainedModel
 
         if isinstance(model, PreTrainedModel):
+            weights = list(model.parameters())
+            if weights and all(one.is_meta for one in weights) and not hasattr(model, "_hf_hook"):  # accelerate's
+                raise WhatwhereError("expected a model with its weights, got one on the device meta; load them first.")
             return RotaryModel(model)
     found = f"the name {model!r:.80}; load it first with whatwhere.load" if isinstance(model, str) else ""
     raise WhatwhereError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,13 @@ def test_the_tracker_hears_single_heads_if_they_are_few_and_means_of_many(model:
     }  # fmt: skip
 
 
+class Deaf:
+    """A tracker that wants no step."""
+
+    def log(self, values: dict[str, float]) -> None:
+        """Takes values only."""
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -236,7 +245,12 @@ def test_the_tracker_hears_single_heads_if_they_are_few_and_means_of_many(model:
         ({"inputs": INPUTS[:, :2]}, "at least three token ids"),
         ({"inputs": INPUTS[:0]}, "at least one sequence"),
         ({"inputs": INPUTS / 2}, "of torch.float64"),
+        ({"inputs": torch.zeros(2, 5, dtype=torch.long, device="meta")}, "got a Tensor: Cannot copy out of meta"),
         ({"model": nn.Linear(2, 2)}, "got a Linear"),
+        ({"tau": float("nan")}, "expected a tau above 0, got nan"),
+        ({"tracker": Deaf()}, "got a Deaf: got an unexpected keyword argument 'step'"),
+        ({"out": ""}, "expected a directory, got an empty name"),
+        ({"out": "~nosuch/x"}, "expected a directory, got '~nosuch/x'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -254,3 +268,72 @@ def test_a_head_that_does_not_exist_and_steps_that_fall_are_refused(model: GPTJ,
     watch(10)
     with pytest.raises(WhatwhereError, match="got step 9 after step 10"):
         watch(9)
+
+
+def test_what_a_loop_gives_of_another_kind_is_refused_in_words() -> None:
+    """In a process of its own: here the types are checked before."""
+    a_step = "expected the number of steps taken, a whole number from 0, got "
+    a_loss = "expected the loss as one number, got "
+    refused = {
+        "watch(inputs=None)": "expected held-out inputs as token ids [batch, seq], got a NoneType",
+        "watch(inputs=[[1, 2, 3], [1, 2]])": "expected held-out inputs as token ids [batch, seq], got a list",
+        "watch(every=1.5)": "every: expected a number of steps from 1, got 1.5",
+        "watch(every='10')": "every: expected a number of steps from 1, got '10'",
+        "watch(budget='x')": "budget: expected a share",
+        "watch(tau='x')": "expected a tau above 0, got x",
+        "watch(layers=3)": "layers: expected whole numbers in a list, got 3",
+        "watch(layers=[0.5])": "layers: expected whole numbers in a list, got [0.5]",
+        "watch(queries='last')": "queries: expected whole numbers in a list, got 'last'",
+        "watch(heads=[0, 1])": "heads: expected pairs (layer, head) in a list, got [0, 1]",
+        "watch(heads=[(0, 1, 2)])": "heads: expected pairs (layer, head) in a list",
+        "watch(tracker=3)": "expected a tracker with log(values, step=...), such as the module wandb, got a int: ",
+        "watch(out=3)": "expected a directory, got a int: 3",
+        "watch()('1')": f"{a_step}'1'",
+        "watch()(None)": a_step,
+        "watch()(1.5)": a_step,
+        "watch()(-1)": a_step,
+        "watch()(2**63)": a_step,
+        "watch()(torch.tensor([1, 2]))": a_step,
+        "watch()(0, 'x')": f"{a_loss}'x'",
+        "watch()(0, torch.zeros(2))": a_loss,
+        "watch()(0, 1j)": a_loss,
+        "watch()(0, 10**400)": a_loss,
+        "print(watch(heads=np.array([[1, 0]]), queries=torch.tensor([-1, 4]))(torch.tensor(3)).keys())": (
+            "dict_keys(['heads/positional', 'heads/symbolic', 'heads/pure_positional', 'heads/pure_symbolic', "
+            "'heads/1.0/positional', 'heads/1.0/symbolic'])"
+        ),
+        "print(len(watch(layers=np.array([0, 1]), every=np.int64(2))(np.int64(4), np.float32(2))))": "12",
+    }
+    code = (
+        "import numpy as np, tempfile, torch, whatwhere as ww\n"
+        "from whatwhere.model.gptj import GPTJ\n"
+        "from whatwhere.model.shape import ModelConfig\n"
+        "model = GPTJ(ModelConfig(20, layers=2, heads=2, d_model=16, d_mlp=32))\n"
+        "def watch(inputs=[[1, 2, 3, 4, 5]], out=None, **options):\n"
+        "    return ww.HeadWatch(model, inputs, tempfile.mkdtemp() if out is None else out, **options)\n"
+    )
+    code += "".join(f"try: {call}\nexcept ww.WhatwhereError as error: print(error)\n" for call in refused)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(told) == len(refused)
+    for line, message in zip(told, refused.values(), strict=True):
+        assert line.startswith(message), line
+
+
+def test_a_tracker_whose_arguments_nobody_knows_is_taken(model: GPTJ, tmp_path: Path) -> None:
+    class Opaque:
+        log = staticmethod(dict)  # written in C, without a signature
+
+    assert HeadWatch(model, INPUTS, tmp_path, tracker=Opaque())(0)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_model_without_layers_has_nothing_to_watch(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"vocab_size": 20, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
+    with pytest.raises(WhatwhereError, match=r"expected a model with layers that attend, got .* without one"):
+        HeadWatch(LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=0)), INPUTS, tmp_path)(0)
+    with torch.device("meta"):
+        empty = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=1))
+    with pytest.raises(WhatwhereError, match="expected a model with its weights, got one on the device meta"):
+        HeadWatch(empty, INPUTS, tmp_path)

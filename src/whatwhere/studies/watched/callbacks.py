@@ -27,12 +27,14 @@ from torch import Tensor, nn
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.purity import KINDS, label_of
 from whatwhere.heads.scores import score
+from whatwhere.store.addresses import name_of_place
 from whatwhere.store.documents import plain
 from whatwhere.studies.dynamics.measure import score_rows
 from whatwhere.studies.dynamics.tables import Score
 from whatwhere.studies.results import Results
 from whatwhere.studies.watched import WATCHED
 from whatwhere.studies.watched.tables import Loss, WatchOptions, WatchSettings
+from whatwhere.studies.watched.watch_arguments import check_tracker, checked_inputs, checked_loss, checked_step
 from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 from whatwhere.trace.traceable import traceable
 
@@ -81,8 +83,9 @@ class HeadWatch:
             raise WhatwhereError(f"expected options of {', '.join(known)}, got {unknown[0]!r}.")
         self.options = WatchOptions(**options)
         self.model, self.source, self.tracker = model, traceable(model), tracker
-        self.inputs = _checked(inputs)
-        self.results = Results(WATCHED, self._settings(), type(model).__name__, Path(out))
+        self.inputs = checked_inputs(inputs)
+        check_tracker(tracker)
+        self.results = Results(WATCHED, self._settings(), type(model).__name__, Path(name_of_place(out)))
         self.rows: dict[int, list[Score]] = {}
         """The scores so far, by step."""
         self.losses: dict[int, float] = {}
@@ -111,10 +114,13 @@ class HeadWatch:
             What was logged, or None where the step was not scored.
 
         Raises:
-            WhatwhereError: the model cannot be traced, a layer, head or query does not exist, or the disk is full.
+            WhatwhereError: the model cannot be traced, a layer, head or query does not exist, the step or the loss is
+                no number, or the disk is full.
         """
+        step = checked_step(step)
         if not self._due(step, final):
             return None
+        loss = None if loss is None else checked_loss(loss)  # only now: it waits for the GPU
         if self._last is None:
             self._begin(step)
         self._last = step
@@ -123,7 +129,7 @@ class HeadWatch:
         start = time.perf_counter()
         self.rows[step] = self._score(step)
         if loss is not None:
-            self.losses[step] = loss.item() if isinstance(loss, Tensor) else loss
+            self.losses[step] = loss
         self._write()
         values = logged(self.rows[step])
         if self.tracker is not None:
@@ -166,15 +172,14 @@ class HeadWatch:
         layers = sorted(chosen) if chosen else None
         with undisturbed(self.model):
             by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.options.queries)
+        if not by_layer:
+            raise WhatwhereError(f"expected a model with layers that attend, got {self.source.name} without one.")
         return [row for rows in by_layer for row in rows]
 
     def _settings(self) -> WatchSettings:
-        def fixed(values: Sequence[Any] | None) -> Any:
-            return None if values is None else tuple(tuple(v) if isinstance(v, Sequence) else int(v) for v in values)
-
         options = self.options
-        choices = (fixed(options.layers), fixed(options.heads), fixed(options.queries), options.tau)
-        return WatchSettings(type(self.model).__name__, *choices, *self.inputs.shape)
+        choices: Any = (options.layers, options.heads, options.queries)  # tuples by now
+        return WatchSettings(type(self.model).__name__, *choices, float(options.tau), *self.inputs.shape)
 
     def _take_up(self, resume: bool) -> None:
         """Reads the scores that are there, if they may be continued."""
@@ -247,14 +252,3 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
         finally:
             for part, training in modes:
                 part.training = training
-
-
-def _checked(inputs: Tokens) -> Tensor:
-    tokens = torch.as_tensor(inputs).detach().cpu()
-    whole = not (tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool)
-    if tokens.ndim != 2 or not len(tokens) or tokens.shape[1] < 3 or not whole:
-        raise WhatwhereError(
-            "expected held-out inputs of at least one sequence of at least three token ids [batch, seq], "
-            f"got {tuple(tokens.shape)} of {tokens.dtype}."
-        )
-    return tokens.long().contiguous()

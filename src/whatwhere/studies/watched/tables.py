@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
+from operator import index
+from typing import Any
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.heads.weighting import Weighting
 
 EVERY = 200
 BUDGET = 0.05
+
+
+def _whole(name: str, given: Any) -> tuple[int, ...]:
+    try:
+        return tuple(index(one) for one in given)
+    except TypeError as error:
+        raise WhatwhereError(f"{name}: expected whole numbers in a list, got {given!r:.80}.") from error
+
+
+def _pairs(name: str, given: Any) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple((index(layer), index(head)) for layer, head in given)
+    except (TypeError, ValueError) as error:
+        raise WhatwhereError(f"{name}: expected pairs (layer, head) in a list, got {given!r:.80}.") from error
 
 
 @dataclass(frozen=True)
@@ -30,12 +48,14 @@ class WatchOptions:
     leaves none out. The first and the final scoring are never left out."""
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise WhatwhereError(f"every: expected a number of steps from 1, got {self.every}.")
-        if self.budget is not None and not 0 < self.budget <= 1:
-            raise WhatwhereError(f"budget: expected a share of the training time from 0 to 1, got {self.budget}.")
-        if not self.tau > 0:
-            raise WhatwhereError(f"expected a tau above 0, got {self.tau}; the authors' is 1e-4.")
+        if not (isinstance(self.every, Integral) and self.every >= 1):
+            raise WhatwhereError(f"every: expected a number of steps from 1, got {self.every!r:.80}.")
+        if not (self.budget is None or (isinstance(self.budget, Real) and 0 < self.budget <= 1)):
+            raise WhatwhereError(f"budget: expected a share of the training time from 0 to 1, got {self.budget!r:.80}.")
+        Weighting(self.tau)  # refuses a tau that is none
+        for name, read in (("layers", _whole), ("queries", _whole), ("heads", _pairs)):
+            if getattr(self, name) is not None:  # as tuples, whatever it came as: a range, an array, a tensor
+                object.__setattr__(self, name, read(name, getattr(self, name)))
         numbers = (*(self.layers or ()), *(number for pair in self.heads or () for number in pair))
         if any(number < 0 for number in numbers):
             raise WhatwhereError(f"expected layers and heads from 0, got {min(numbers)}.")
