@@ -47,6 +47,17 @@ def test_what_is_of_another_kind_is_refused_with_what_to_do():
         "ww.trace(model, [[1, 2, 3]], queries='last')": "expected each query position as a whole number in a list",
         "ww.trace(model, [[1, 2, 3]], queries=[])": "expected at least one query position, got none",
         "ww.trace(model, [[1, 2, 3]], layers=3)": "expected each layer as a whole number in a list, got 3",
+        "ww.load('x' * 300)": "expected the name of a model or a path, got 'xxx",
+        "ww.study([], 'letter')": "expected a study of ",
+        "ww.trace(model, [[1, 2, 3]], interventions=3)": "expected a list of interventions, got a int",
+        "ww.run(model, [[1, 2, 3]], ablate=3)": "expected (layer, head) pairs to ablate in a list, got 3",
+        "ww.run(model, [[1, 2, 3]], ablate=[(0, 0, 0)])": "expected (layer, head) pairs to ablate in a list",
+        "ww.run(model, [[1, 2, 3]], ablate=[('a', 'b')])": "expected a layer from 0 to 11, got 'a'",
+        "ww.score(ww.trace(model, [[1, 2, 3]]), samples=1.5)": "expected 1 or more samples, got 1.5",
+        "ww.score(ww.trace(model, [[1, 2, 3]]), seed='a')": "expected a seed of 0 or more, and at most",
+        "ww.score(ww.trace(model, [[1, 2, 3]]), seed=-1)": "expected a seed of 0 or more, and at most",
+        "ww.score(ww.trace(model, [[1, 2, 3]]), among=[1.5])": "expected positions among which keys are swapped, got",
+        "ww.LetterTask(letters='x')": "expected letters as a whole number, got 'x'",
         "model.task.sample(1.5)": "expected whole numbers n and extra_target, got 1.5 and 0",
         "model.task.sample(None)": "expected whole numbers n and extra_target, got None and 0",
         "model.task.sample(2, seed='a')": "expected a seed of 0 or more",
@@ -67,6 +78,16 @@ def test_a_model_with_weights_that_are_no_numbers_is_not_measured(name: str):
         model.head.weight[0, 0] = float("nan")
     with pytest.raises(ww.WhatwhereError, match=r"expected a model with finite weights, got .*head.weight"):
         ww.study(name, model)
+
+
+def test_queries_that_are_no_numbers_have_no_scores():
+    model = ww.load("letter")
+    assert isinstance(model, GPTJ)
+    with torch.no_grad():
+        next(model.blocks[0].parameters())[0] = float("nan")
+    traced = ww.trace(model, model.task.sample(2).tokens)
+    with pytest.raises(ww.WhatwhereError, match="expected finite queries, got some in layer 0 that are not"):
+        ww.score(traced)
 
 
 def test_imports_point_one_way():

@@ -205,7 +205,13 @@ def test_sharing_needs_a_place(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("column", "value", "message"),
-    [("positional", 7.5, "scores between 0 and 1 in .* got positional 7.5"), ("label", "nonsense", "got 'nonsense'")],
+    [
+        ("positional", 7.5, "positional between 0 and 1 in .* got positional 7.5"),
+        ("previous", float("inf"), "previous between 0 and 1 in .* got previous inf"),
+        ("layer", -1, "layer between 0 and .* got layer -1"),
+        ("tau", -1.0, "expected tau between 1e-30 and 1e\\+30 in .* got tau -1.0"),
+        ("label", "nonsense", "got 'nonsense'"),
+    ],
 )
 def test_scores_that_cannot_be_are_refused(tmp_path: Path, column: str, value: object, message: str):
     path = Path(written(tmp_path / "heads.csv", "ps"))

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from numbers import Integral
+from operator import index
 
 import numpy as np
 import torch
@@ -26,6 +28,7 @@ from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.long_swaps import TILE, long_scores
 from whatwhere.heads.swaps import Factors, ShortInputs, factors
 from whatwhere.heads.weighting import TAU, Weighting
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.trace.layer import LayerTrace, Trace
 
 SHORT = 40
@@ -68,7 +71,12 @@ def score(
         WhatwhereError: it is no trace, or holds no layer, input or query; tau is not above 0; the reading is unknown.
     """
     _check_trace(trace)
-    weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
+    if among is not None:
+        try:
+            among = tuple(index(one) for one in among)
+        except TypeError as error:
+            raise WhatwhereError(f"expected positions among which keys are swapped, got {among!r:.80}.") from error
+    weighting = Weighting(tau, bool(renormalised), among)
     scores = score_weightings(trace, [weighting], samples=samples, seed=seed)[0]
     return scores if reading is None else scores.read(reading, paths)
 
@@ -78,8 +86,10 @@ def score_weightings(
 ) -> list[HeadScores]:
     """Like :func:`score`, for several weightings: they share everything but the weights."""
     _check_trace(trace)
-    if samples is not None and samples < 1:
-        raise WhatwhereError(f"expected 1 or more samples, got {samples}; leave samples out for exact scores.")
+    if not (samples is None or (isinstance(samples, Integral) and samples >= 1)):
+        raise WhatwhereError(f"expected 1 or more samples, got {samples!r:.40}; leave samples out for exact scores.")
+    if not (isinstance(seed, Integral) and 0 <= seed <= LARGEST_SEED):
+        raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed!r:.40}.")
     long = partial(long_scores, samples=samples, generator=torch.Generator().manual_seed(seed))
     short: list[ShortInputs] = []  # of the layer before
     found = [_score_layer(layer, weightings, short, long) for layer in trace.layers]
@@ -96,6 +106,12 @@ def _check_trace(trace: object) -> None:
             f"expected a trace, got a {type(trace).__name__}; make one with whatwhere.trace(model, tokens)."
         )
     trace.check_not_empty()
+    for layer in trace.layers:
+        if not bool(layer.queries.isfinite().all()):
+            raise WhatwhereError(
+                f"expected finite queries, got some in layer {layer.layer} that are not; the model has "
+                "weights that are no numbers, or its numbers overflow."
+            )
 
 
 ScoresOf = Callable[[LayerTrace, Tensor, Sequence[Factors]], Tensor]

@@ -37,7 +37,7 @@ def study_named(name: str) -> Study:
     Raises:
         WhatwhereError: there is none.
     """
-    if name not in STUDIES:
+    if not isinstance(name, str) or name not in STUDIES:
         raise WhatwhereError(f"expected a study of {', '.join(STUDIES)}, got {name!r}.")
     return resolve(STUDIES[name])
 

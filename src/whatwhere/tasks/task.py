@@ -57,6 +57,8 @@ class Task(ABC):
 
     def __post_init__(self) -> None:
         for field, value in self.to_dict().items():
+            if field not in (*self.choices, "name") and not isinstance(value, Integral):
+                raise WhatwhereError(f"expected {field} as a whole number, got {value!r:.40}.")
             if isinstance(value, int) and value < 1:
                 raise WhatwhereError(f"expected {field} of 1 or more, got {value}.")
             if field in self.choices and value not in self.choices[field]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -237,6 +237,8 @@ class Changes:
 
     def __init__(self, model: Traceable, inputs: Inputs, interventions: Sequence[object]) -> None:
         checked: list[Intervention] = []
+        if not isinstance(interventions, Iterable):
+            raise WhatwhereError(f"expected a list of interventions, got a {type(interventions).__name__}.")
         for change in interventions:
             if not isinstance(change, Intervention):
                 raise WhatwhereError(

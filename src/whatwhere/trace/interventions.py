@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -220,8 +221,8 @@ class ScaleAngles(Intervention):
 
 def _check_range(what: str, index: int, count: int) -> None:
     """Refuses an index that does not exist."""
-    if not 0 <= index < count:
-        raise WhatwhereError(f"expected a {what} from 0 to {count - 1}, got {index}.")
+    if not (isinstance(index, Integral) and 0 <= index < count):
+        raise WhatwhereError(f"expected a {what} from 0 to {count - 1}, got {index!r:.40}.")
 
 
 def _as_tuple(factors: float | tuple[float, ...]) -> tuple[float, ...]:

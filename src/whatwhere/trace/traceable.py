@@ -111,7 +111,10 @@ def run(
         WhatwhereError: the model cannot be read, or a layer or head does not exist.
     """
     _refuse_text(tokens)
-    ablations = [Ablate(layer, head) for layer, head in ablate]
+    try:
+        ablations = [Ablate(layer, head) for layer, head in ablate]
+    except (TypeError, ValueError) as error:
+        raise WhatwhereError(f"expected (layer, head) pairs to ablate in a list, got {ablate!r:.80}.") from error
     return traceable(model).run(tokens, interventions=[*ablations, *interventions])
 
 

@@ -21,6 +21,10 @@ SHIPPED = ("number", "letter", "letter-control")
 """The authors' recipe on both tasks, and on leak-free letter data."""
 
 
+_LONGEST = 255
+"""Bytes of a file's name, at most, on the systems that we know."""
+
+
 def is_shipped(name: str) -> bool:
     """Whether a name means a shipped model; a directory of that name with a model in it goes before."""
     return name in SHIPPED and not (Path(name) / "config.json").is_file()
@@ -43,6 +47,8 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
             f"expected the name of a model or a path, got a {type(source).__name__}; one that ships: load('number')."
         )
     path, name = Path(source), str(source)
+    if any(len(part.encode()) > _LONGEST for part in path.parts):
+        raise WhatwhereError(f"expected the name of a model or a path, got {name[:60]!r} ..., too long for either.")
     run = Run(path)
     if run.exists and run.manifest.exists:
         return run.load(step)

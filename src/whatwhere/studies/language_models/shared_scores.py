@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from whatwhere.errors import WhatwhereError, extra_for
+from whatwhere.heads.weighting import LEAST_TAU
 from whatwhere.store.files import read_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import read_csv, write_csv
@@ -32,6 +33,14 @@ docs/language_models.md of whatwhere, with which this table was made: `whatwhere
 
 SHIPPED = Path(__file__).with_name("scores")
 """Scores of two models that come with the package, as CSV; docs/language_models.md says how they were made."""
+
+
+_WITHIN = {
+    **dict.fromkeys(("positional", "symbolic", "rest_positional", "previous", "induction"), (0, 1)),
+    **dict.fromkeys(("layer", "head"), (0, 2**31)),
+    "tau": (LEAST_TAU, 1e30),
+}
+"""What no table of ours has beyond."""
 
 
 def shipped_scores() -> list[str]:
@@ -68,10 +77,12 @@ def read_scores(path: Path) -> pd.DataFrame:
     found = read_csv(HeadRow, content, f"the head scores at {path}")
     if found.empty:
         raise WhatwhereError(f"expected scores of heads in {path}, got none; make them with: whatwhere heads MODEL")
-    for score in ("positional", "symbolic"):
-        wrong = [value for value in found[score] if value == value and not 0 <= value <= 1]
+    for column, (low, high) in _WITHIN.items():
+        wrong = [value for value in found[column] if value == value and not low <= value <= high]
         if wrong:
-            raise WhatwhereError(f"expected scores between 0 and 1 in {path}, got {score} {wrong[0]}; make it anew.")
+            raise WhatwhereError(
+                f"expected {column} between {low} and {high} in {path}, got {column} {wrong[0]}; make it anew."
+            )
     unknown = sorted(set(found["label"]) - {*LABELS})
     if unknown:
         raise WhatwhereError(f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it anew.")
