@@ -92,3 +92,12 @@ def test_plots_take_and_return_axes(many: HeadScores) -> None:
     assert many.plot().get_xlabel() == "head"
     plt.close("all")
     assert figure is ax.figure
+
+
+def test_the_largest_map_that_is_drawn_has_just_so_many_cells(
+    many: HeadScores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whatwhere.heads.display.CELLS", 40)
+    assert "<svg" in many._repr_html_()
+    monkeypatch.setattr("whatwhere.heads.display.CELLS", 39)
+    assert "<svg" not in many._repr_html_()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -100,3 +101,10 @@ def test_inputs_with_masks_of_their_own_are_scored_one_by_one(make_layer: MakeLa
     torch.testing.assert_close(mixed.each_positional[:, 0], whole.each_positional[:, 0])
     assert not torch.allclose(mixed.each_positional[:, 1], whole.each_positional[:, 1])
     assert mixed.read("last").positional.shape == (1, 2)
+
+
+def test_the_bound_of_drawn_swaps_is_hoeffding_s_at_one_in_a_thousand(make_layer: MakeLayer) -> None:
+    trace = Trace((make_layer(seq=50, size=0.6),))
+    for samples in (100, 2_000):
+        bound = score(trace, 0.1, samples=samples).bound
+        assert 2 * math.exp(-2 * samples * bound**2) == pytest.approx(1e-3)

@@ -320,3 +320,13 @@ def test_a_copy_that_fails_on_its_way_leaves_the_earlier_one_whole(elsewhere: tu
     with pytest.raises(WhatwhereError, match="the line went dead"):
         write_text(path, "new")
     assert (there / "results.csv").read_text() == "old"
+
+
+def test_what_others_wrote_is_sent_at_the_end(elsewhere: tuple[str, Path]):
+    url, there = elsewhere
+    here = Path(local(url))
+    write_text(here / "ours.txt", "known")
+    (here / "theirs.txt").write_text("of a helper")
+    assert not (there / "theirs.txt").exists()
+    remote.send_rest()
+    assert (there / "theirs.txt").read_text() == "of a helper"

@@ -193,3 +193,14 @@ def test_a_directory_without_files_takes_other_settings(tmp_path: Path) -> None:
     other.begin("length", {"inputs": 10}, {})
     other.put("a.csv", b"x")
     assert Manifest(tmp_path).record.settings == {"inputs": 10}
+
+
+def test_a_dangling_link_is_no_lost_file(tmp_path: Path):
+    made = Manifest(tmp_path / "results")
+    made.begin("length", {}, {})
+    made.put("a.csv", b"x")
+    assert not made.has_lost_files()
+    (made.directory / "a.csv").unlink()
+    assert made.has_lost_files()
+    (made.directory / "a.csv").symlink_to(tmp_path / "nowhere")  # refused elsewhere, not measured again
+    assert not made.has_lost_files()

@@ -5,6 +5,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import LetterTask, NumberTask
+from whatwhere.tasks.batch import hops_of
 
 TASK = LetterTask()
 
@@ -50,3 +51,7 @@ def test_a_notebook_shows_the_first_sequences():
 def test_bare_ids_cannot_become_text():
     with pytest.raises(WhatwhereError, match="expected a batch with a vocabulary, got one of bare ids"):
         replace(TASK.sample(2), vocabulary=None).to_frame()
+
+
+def test_hops_are_counted_from_paths():
+    assert hops_of(np.array([[16, 9, 3, -1], [16, 2, -1, -1], [16, 15, 14, 1]])).tolist() == [2, 1, 3]

@@ -13,6 +13,7 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.both import WHERE
 from whatwhere.tasks.functions import follow_pointers
 from whatwhere.tasks.shortcuts import View, shortcuts
+from whatwhere.tasks.vocabulary import ONE_CHARACTER
 
 TASKS = [
     BothTask(),
@@ -209,3 +210,16 @@ def test_a_conflict_on_the_last_hop_needs_no_second_path() -> None:
     task = BothTask(letters=9, max_hops=5, context=5)
     inputs = task.conflicts(50, where="last")
     assert (task.solve_positional(inputs.batch.tokens) == inputs.positional).all()
+
+
+def test_pointers_are_not_spelled_and_letters_are_of_one_character():
+    with pytest.raises(WhatwhereError, match=r"expected parts of 1 in the both task, .* not spelled, got 2"):
+        BothTask(parts=2)
+    assert BothTask(letters=ONE_CHARACTER).letters == ONE_CHARACTER
+    with pytest.raises(WhatwhereError, match=f"expected at most {ONE_CHARACTER} letters in the both task"):
+        BothTask(letters=ONE_CHARACTER + 1)
+
+
+def test_the_number_task_inside_can_point_from_the_query_to_the_first_token_and_no_farther():
+    task = BothTask()
+    assert task.by_distance.integers == task.length - 1

@@ -11,7 +11,7 @@ from whatwhere.store.documents import write_json
 from whatwhere.store.tensors import load_tensors, save_tensors
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.batch import ARRAYS, Batch
-from whatwhere.tasks.dataset import SPLITS, Dataset, load_dataset
+from whatwhere.tasks.dataset import SPLITS, Dataset, hop_counts, load_dataset
 
 PAPER = [NumberTask(), LetterTask()]
 
@@ -163,3 +163,8 @@ def test_a_manifest_without_its_parts_is_refused(saved):
 def test_a_directory_without_a_manifest_is_refused(tmp_path):
     with pytest.raises(WhatwhereError, match="the manifest of the data set"):
         load_dataset(tmp_path)
+
+
+def test_hop_classes_without_a_sequence_count_none():
+    task = NumberTask()
+    assert hop_counts(task, task.sample(5, hops=1, seed=0)) == {"1": 5, "2": 0, "3": 0, "4": 0}

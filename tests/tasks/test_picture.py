@@ -59,3 +59,9 @@ def test_windows_are_shaded_and_the_path_is_coloured():
         f"bold bright_{colour} on grey11" for colour in ("cyan", "magenta", "yellow")
     ]
     assert styles["gb"] == "bold reverse"
+
+
+def test_where_columns_are_few_one_space_parts_the_tokens():
+    names = draw(LetterTask(), four_hops(), 0, width=40).plain.split("\n")[2]
+    assert names.split() == LetterTask().decode(four_hops().tokens[0]).split()
+    assert len(names) == 17 * 3

@@ -7,6 +7,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.tasks.functions import retrieval
 from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 from whatwhere.theory.discrepancy import (
+    _narrowest_window,
     _rival_logits,
     gaps,
     index_discrepancy,
@@ -333,3 +334,10 @@ def test_the_letter_nearest_to_a_direction_is_the_extreme_one_of_all_rivals(lett
     logits = np.cos(np.arange(1, letters) * math.tau / letters + away)  # [n, rival]
     np.testing.assert_allclose(_rival_logits(n, theta, letters, toward=0), logits.max(1), atol=1e-12)
     np.testing.assert_allclose(_rival_logits(n, theta, letters, toward=math.pi), logits.min(1), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(3, 12))
+def test_the_narrowest_window_is_that_of_the_best_query_that_the_integers_allow(n: int):
+    for integers in range(1, n + 3):
+        allowed = [i for i in range(n - 1) if n - 1 - i <= integers]
+        assert _narrowest_window(n, integers) == min(max(i, n - 1 - i) for i in allowed)

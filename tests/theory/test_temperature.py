@@ -3,6 +3,7 @@ import math
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.theory.discrepancy import index_smallest
 from whatwhere.theory.temperature import (
     index_minimum_beta,
     index_minimum_beta_on_task_inputs,
@@ -141,3 +142,9 @@ def test_two_tokens_need_no_temperature_at_all():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(WhatwhereError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("n", "theta"), [(4, 0.5), (9, 0.2), (33, 0.05)])
+def test_at_the_sufficient_beta_all_other_keys_together_weigh_as_much_as_the_right_one(n: int, theta: float):
+    beta = index_sufficient_beta(n, theta)
+    assert (n - 1) * math.exp(-beta * index_smallest(n, theta)) == pytest.approx(1.0)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whatwhere.model.rope import Rotation, interleaved_to_half, rope_frequencies
-from whatwhere.trace.rotation import NotARotation, Planes, _declared, find_planes, measure
+from whatwhere.trace.rotation import NotARotation, Planes, _declared, _frequencies, find_planes, measure
 
 
 @settings(max_examples=30)
@@ -199,3 +199,11 @@ def test_positions_of_zero_vectors_tell_nothing_and_disturb_nothing(silent: list
     turned = Rotation(frequencies).turn(plain, torch.arange(12))
     found = measure(plain, turned, 4)
     torch.testing.assert_close(found.rotation.frequencies, frequencies, rtol=0, atol=1e-9)
+
+
+def test_frequencies_are_found_where_planes_begin_at_their_own_angles_and_some_tell_nothing_of_the_first_place():
+    frequencies, phases = torch.tensor([1.0, 0.3, 0.01], dtype=torch.float64), torch.tensor([0.5, -1.0, 2.0])
+    angles = phases + torch.arange(9, dtype=torch.float64)[:, None] * frequencies
+    turns = torch.polar(torch.ones_like(angles), angles)
+    turns[0, 1] = 0
+    assert torch.allclose(_frequencies(turns), frequencies, atol=1e-12)
