@@ -135,3 +135,11 @@ def test_layers_that_rotate_differently_are_weighed_one_at_a_time(make_layer: Ma
     with pytest.raises(WhatwhereError, match="got layer 1 with another one than layer 0"):
         frequency_use(Trace((here, there)))
     assert frequency_use(Trace((there,))).layers == (1,)
+
+
+def test_a_norm_grows_with_the_scale_of_the_logits(make_layer: MakeLayer) -> None:
+    layer = make_layer()
+    whole, quarter = (
+        frequency_use(Trace((replace(layer, scale=layer.scale * by),)), "norm").each for by in (1.0, 0.25)
+    )
+    np.testing.assert_allclose(quarter, whole / 4)

@@ -223,3 +223,13 @@ def test_pointers_are_not_spelled_and_letters_are_of_one_character():
 def test_the_number_task_inside_can_point_from_the_query_to_the_first_token_and_no_farther():
     task = BothTask()
     assert task.by_distance.integers == task.length - 1
+
+
+def test_a_token_that_only_the_letters_visit_points_to_any_other_earlier_token_of_its_window():
+    task = BothTask()
+    batch, inputs = task.sample(2000, hops=2, seed=0), task.conflicts(2000, hops=2, seed=0)
+    rows, at = np.arange(2000), batch.paths[:, 1]
+    before, after = (task.vocabulary.distance(one.tokens[rows, at]) for one in (batch, inputs.batch))
+    for place in np.unique(at):
+        moved = (after - before)[at == place] % place
+        assert set(moved.tolist()) == set(range(1, place))

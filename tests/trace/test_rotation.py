@@ -207,3 +207,10 @@ def test_frequencies_are_found_where_planes_begin_at_their_own_angles_and_some_t
     turns = torch.polar(torch.ones_like(angles), angles)
     turns[0, 1] = 0
     assert torch.allclose(_frequencies(turns), frequencies, atol=1e-12)
+
+
+def test_short_vectors_show_their_planes_as_long_ones_do():
+    frequencies = rope_frequencies(10, 500.0)
+    plain, after = turned(frequencies, 1.0, 20)
+    small = measure(plain * 0.01, after * 0.01, 5, [frequencies])
+    assert torch.equal(small.rotation.frequencies, frequencies)
