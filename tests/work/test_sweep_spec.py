@@ -105,6 +105,8 @@ TWICE = 'task = "number"\n[[grid]]\nlr = 0.1\n[[grid]]\nlr = 0.10000001'
         ('grid = 3\ntask = "number"', r"headed \[\[grid\]\]"),
         ('task = "number"\n[measure]\nspeed = 3', r"expected a table \[measure.STUDY\] for each study"),
         ('task = "number"\n[measure.speed]', "expected a study of dynamics"),
+        ('task = "number"\n[measure.atlas]', r"expected studies of a model or a run in \[measure.STUDY\], got 'atlas'"),
+        ('task = "number"\n[measure.chat]', "got 'chat', which is asked alone: whatwhere chat"),
         ('task = "number"\n[measure.length]\ncolour = 1', "study 'length': expected a setting of"),
         ("models = 3", "models in .*: expected a list of names and paths"),
         ('models = ["nowhere/at/all"]', "there is nothing of that name or at that path"),

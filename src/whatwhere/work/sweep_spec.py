@@ -134,7 +134,13 @@ def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
     if not isinstance(content, dict) or not all(isinstance(settings, dict) for settings in content.values()):
         raise WhatwhereError(f"{path}: expected a table [measure.STUDY] for each study, got {content!r:.80}.")
     for name, settings in content.items():
-        study_named(name).with_settings(**settings)
+        asked = study_named(name)
+        asked.with_settings(**settings)
+        if asked.subject.part == "once" or asked.subject.argument not in ("model", "run"):
+            raise WhatwhereError(
+                f"{path}: expected studies of a model or a run in [measure.STUDY], got {name!r}, which is asked alone: "
+                f"whatwhere {name}"
+            )
     return content
 
 

@@ -320,3 +320,9 @@ def test_figures_show_every_cell_with_a_sign(tmp_path: Path):
         "decoy",
         "strict",
     ]
+
+
+def test_an_item_that_stands_twice_in_the_table_does_not_count_twice(tmp_path: Path) -> None:
+    (tmp_path / "sweep.csv").write_text("item,status,problem\na,done,\nb,done,\na,done,\n")
+    with pytest.raises(WhatwhereError, match="expected one row for each item, got several for one; make it anew"):
+        sweep_table(tmp_path)

@@ -52,6 +52,8 @@ def sweep_table(directory: Path) -> list[tuple[str, str, str]]:
     for name, _, _ in rows:
         if not name or Path(name).name != name:
             raise WhatwhereError(f"{path}: expected names of items without a path, got {name!r:.80}; make it anew.")
+    if len({name for name, _, _ in rows}) < len(rows):
+        raise WhatwhereError(f"{path}: expected one row for each item, got several for one; make it anew.")
     return rows
 
 
