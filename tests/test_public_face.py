@@ -85,6 +85,7 @@ def test_queries_that_are_no_numbers_have_no_scores():
     assert isinstance(model, GPTJ)
     with torch.no_grad():
         next(model.blocks[0].parameters())[0] = float("nan")
+    assert model.task is not None
     traced = ww.trace(model, model.task.sample(2).tokens)
     with pytest.raises(ww.WhatwhereError, match="expected finite queries, got some in layer 0 that are not"):
         ww.score(traced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,15 @@ def test_results_of_a_task_that_is_none_are_refused(tmp_path: Path, task: object
     manifest.put("breaks.csv", b"")
     with pytest.raises(WhatwhereError, match="expected"):
         Results.open(LENGTH, results.directory)
+
+
+def test_a_generator_that_finds_no_row_is_told_as_tables_that_do_not_fit(tmp_path: Path) -> None:
+    def rows() -> Iterator[int]:
+        yield next(iter(()))
+
+    read = Results.open(LENGTH, write_length(tmp_path, "number").directory)
+    assert len(read["accuracy"])
+    with pytest.raises(WhatwhereError, match=r"expected tables as .* measures them, got others"), fitting([read]):
+        list(rows())
+    with pytest.raises(RuntimeError, match=r"^another$"), fitting([read]):
+        raise RuntimeError("another")

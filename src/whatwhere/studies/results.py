@@ -37,12 +37,14 @@ def fitting(results: Iterable[Results]) -> Iterator[None]:
         AssertionError,
         AttributeError,
         LookupError,
+        RuntimeError,
         StopIteration,
         TypeError,
         ValueError,
     ) as error:
         read = [one for one in results if one.was_read]
-        if not read:
+        of_tables = not isinstance(error, RuntimeError) or isinstance(error.__cause__, StopIteration)  # in a generator
+        if not (read and of_tables):
             raise
         where = ", ".join(str(one.directory) for one in read)
         raise WhatwhereError(

@@ -330,7 +330,7 @@ def test_a_model_without_layers_has_nothing_to_watch(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    sizes = {"vocab_size": 20, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
+    sizes: dict[str, Any] = {"vocab_size": 20, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
     with pytest.raises(WhatwhereError, match=r"expected a model with layers that attend, got .* without one"):
         HeadWatch(LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=0)), INPUTS, tmp_path)(0)
     with torch.device("meta"):

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -178,8 +178,9 @@ class HeadWatch:
 
     def _settings(self) -> WatchSettings:
         options = self.options
-        choices: Any = (options.layers, options.heads, options.queries)  # tuples by now
-        return WatchSettings(type(self.model).__name__, *choices, float(options.tau), *self.inputs.shape)
+        layers, heads, queries = (cast(Any, one) for one in (options.layers, options.heads, options.queries))  # tuples
+        inputs, length = self.inputs.shape
+        return WatchSettings(type(self.model).__name__, layers, heads, queries, float(options.tau), inputs, length)
 
     def _take_up(self, resume: bool) -> None:
         """Reads the scores that are there, if they may be continued."""
