@@ -78,12 +78,14 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
         )
     for condition, choices in main.elsewhere.items():
         values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
-        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}."
+        there = min(len(_under(findings, condition, choice)) for choice in choices)
+        only = f", measured with {there} of {len(findings)} seeds" if there < len(findings) else ""
+        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}{only}."
     if judged.control is not None:
         on_control, values_there = judged.control
         yield f"On leak-free letter data: {on_control} ({', '.join(f'{value:.3g}' for value in values_there)})."
     if judged.depends_on:
-        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
+        sure = "" if verdict == "depends" else f"; under the conditions of the claim it {verdict}"
         yield f"It depends on {listed(list(judged.depends_on))}{sure}."
     elif across := sum(_reaches_across(claim, finding) for finding in findings) * (judged.verdict == "open"):
         of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""

@@ -35,6 +35,8 @@ MECHANISM = Study(
         "edges": ".path_tables:Edge",
         "copying": ".path_tables:Copying",
         "selectivity": ".path_tables:Selectivity",
+        "decoders": ".path_tables:DecodedFlow",
+        "decoding": ".path_tables:Decoding",
         "keeping": ".path_tables:Keeping",
         "chains": ".tables:Chain",
     },

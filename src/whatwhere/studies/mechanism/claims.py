@@ -11,7 +11,7 @@ from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
-from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
+from whatwhere.studies.mechanism.path_tables import DecodedFlow, Keeping, Selectivity
 from whatwhere.studies.mechanism.tables import (
     Ablation,
     GroupAblation,
@@ -175,7 +175,26 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
         )
     told = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
     why = f"A look moves {told} before the answer is there, and {row.present.value:.3f} ({row.present.n}) once it is."
-    return Finding(row.share.value, why, row.share.interval, row.share.n)
+    other = probed_flow(evidence, model)
+    if other is None:
+        return Finding(row.share.value, why, row.share.interval, row.share.n)
+    why += (
+        f" With a probe: {other.before.value:.3f} ({other.before.n}) and {other.present.value:.3f} ({other.present.n})."
+    )
+    elsewhere = {"decoder": {"a linear probe": other.share}}
+    return Finding(row.share.value, why, row.share.interval, row.share.n, elsewhere=elsewhere)
+
+
+def probed_flow(evidence: Evidence, model: str) -> DecodedFlow | None:
+    """The same where a linear probe tells whether the answer is at a place.
+
+    None if it was not measured, or if too few looks or too little flow are left by its moments.
+    """
+    if not evidence.results("mechanism", model).has("decoders"):
+        return None
+    rows = evidence.rows("mechanism", model, "decoders", DecodedFlow)
+    (row,) = (row for row in rows if (row.decoder, row.changed) == ("probe", "link"))
+    return row if row.before.n >= ENOUGH and row.share.n else None
 
 
 def kept_by(evidence: Evidence, model: str, what: str) -> Finding:

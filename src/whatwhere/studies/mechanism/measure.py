@@ -22,7 +22,8 @@ from whatwhere.studies.mechanism.ablation import (
     judge,
     served_distances,
 )
-from whatwhere.studies.mechanism.copying import copying
+from whatwhere.studies.mechanism.copying import compare_decoders, copying, observe_pointers, selectivity
+from whatwhere.studies.mechanism.decoders import answer_probe, read_answers, unembedding
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
@@ -43,6 +44,8 @@ INPUTS_PER_PAIR = 20
 ABLATED = 4
 """Single heads are ablated on so many times the inputs: what a redundant head costs is little, and 150 inputs of a hop
 class show it from 0.07 on only."""
+FITTED = 2
+"""The probes for the answer are fitted, for each hop class, on so many times the inputs: 10 for each of 120 letters."""
 SCORED = 512
 """Inputs on which heads are scored, if there are so many."""
 
@@ -149,9 +152,16 @@ def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progr
         (most,) = (row for row in results.rows("sufficient", SufficientSet) if row.hops == task.max_hops)
         chosen = solved_pairs(model, task, task.max_hops + 1, min(pairs, AT_ONCE), seed)
         results.write("edges", edges(ablation, chosen, read_heads(most.heads), progress))
-    looks, selective = copying(model, task, 2 * pairs, seed, progress)
-    results.write("copying", looks)
-    results.write("selectivity", selective)
+    apart = seed + task.max_hops + 2  # no pair of inputs has this seed
+    probe = answer_probe(model, task, FITTED * results.settings.inputs, apart, progress)
+    decoders = {"unembedding": unembedding(model, task), "probe": probe}
+    of_link = observe_pointers(model, task, decoders, 2 * pairs, seed, progress=progress)
+    of_answer = observe_pointers(model, task, decoders, 2 * pairs, seed, answer=True, progress=progress)
+    results.write("copying", copying(of_link["unembedding"]))
+    results.write("decoders", compare_decoders({"link": of_link, "answer": of_answer}))
+    tested = task.sample(results.settings.inputs, hops=task.max_hops, seed=apart + 1)
+    results.write("decoding", read_answers(model, task, probe, tested))
+    results.write("selectivity", selectivity(of_link["unembedding"][:-1]))
 
 
 def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Progress) -> list[Chain]:
