@@ -191,6 +191,16 @@ def test_layers_before_the_first_hop_count_by_one_way_of_counting_only(world: Wo
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("count",), 1)
 
 
+def test_layers_that_a_probe_counts_otherwise_depend_on_the_decoder(world: World) -> None:
+    world.put("number", "layers_used", layers_used(hops_1=2.0, hops_2=4.0, hops_3=6.0, hops_4=8.0))
+    assert world.failing() == {"number-one-hop-per-layer"}
+    world.put("number", "probed_layers", layers_used(hops_4=4.3))
+    one = world.judged()["number-one-hop-per-layer"]
+    assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 4)
+    assert "By a linear probe: 1: 1.00, 2: 2.00, 3: 3.00, 4: 4.30." in one.why
+    assert "With other decoder (a linear probe): 0.3." in one.why
+
+
 def test_answers_that_are_never_read_allow_no_verdict(world: World) -> None:
     never = Estimate(float("nan"), float("nan"), float("nan"), 0)
     world.put("letter", "layers_used", [tables.LayersUsed(1, never, 1, never, 500)])

@@ -37,6 +37,7 @@ MECHANISM = Study(
         "selectivity": ".path_tables:Selectivity",
         "decoders": ".path_tables:DecodedFlow",
         "decoding": ".path_tables:Decoding",
+        "probed_layers": ".tables:LayersUsed",
         "keeping": ".path_tables:Keeping",
         "chains": ".tables:Chain",
     },

@@ -131,13 +131,23 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     rows = [row for row in evidence.rows("mechanism", model, "layers_used", LayersUsed) if row.layers.n]
     if not rows:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
-    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
-    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
+    worst = _farthest(rows)
     told = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
     why = f"Layers until the answer can be read at the last token, by hops: {told}."
     first, last = rows[0], rows[-1]
     elsewhere = {"count": {"the layers of a further hop, less one": _further(first, last)}} if len(rows) > 1 else {}
-    return Finding(value, why, (min(ends), max(ends)), worst.layers.n, elsewhere=elsewhere)
+    if evidence.results("mechanism", model).has("probed_layers"):
+        probed = evidence.rows("mechanism", model, "probed_layers", LayersUsed)
+        why += f" By a linear probe: {', '.join(f'{row.hops}: {row.layers.value:.2f}' for row in probed)}."
+        elsewhere |= {"decoder": {"a linear probe": _farthest(probed)}}
+    return Finding(worst.value, why, worst.interval, worst.n, elsewhere=elsewhere)
+
+
+def _farthest(rows: Sequence[LayersUsed]) -> Estimate:
+    """How far the layers are from the hops, in the worst hop class."""
+    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
+    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
+    return Estimate(value, min(ends), max(ends), worst.layers.n)
 
 
 def _further(first: LayersUsed, last: LayersUsed) -> Estimate:

@@ -21,7 +21,8 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
 from whatwhere.studies.mechanism.observation import AT_ONCE
 from whatwhere.studies.mechanism.path_tables import Decoding
-from whatwhere.studies.mechanism.readout import LinearProbe, layer_before, linear_probe
+from whatwhere.studies.mechanism.readout import LinearProbe, count_layers, layer_before, linear_probe
+from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
@@ -77,6 +78,20 @@ def states_of(model: GPTJ, batch: Batch) -> Float[Tensor, "position layer n d_mo
         *before, _ = (state[rows, at] for state in model.residuals(model.check_tokens(part.tokens)))
         parts.append(torch.stack(before, 1))
     return torch.cat(parts, 2)
+
+
+def probed_layers(model: GPTJ, probe: Decoder, batch: Batch, seed: int = 0) -> list[LayersUsed]:
+    """Layers until the probe reads the answer at the last position for good, on those of some inputs that are solved.
+
+    After the last layer the answer is there, since it is given.
+    """
+    solved = batch[model.predict(batch.tokens) == batch.answers]
+    depths = np.zeros(len(solved), np.int64)
+    for hops in np.unique(solved.hops).tolist():
+        some = solved[solved.hops == hops]
+        right = probe(states_of(model, some)[0], 0, some.hops) == some.answers[:, None]  # [n, layer]
+        depths[solved.hops == hops] = right.shape[1] - np.logical_and.accumulate(right[:, ::-1], 1).sum(1)
+    return count_layers(depths, solved.hops, model.config.layers, seed)
 
 
 def read_answers(model: GPTJ, task: Task, probe: Decoder, batch: Batch) -> list[Decoding]:

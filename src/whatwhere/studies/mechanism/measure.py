@@ -23,7 +23,7 @@ from whatwhere.studies.mechanism.ablation import (
     served_distances,
 )
 from whatwhere.studies.mechanism.copying import compare_decoders, copying, observe_pointers, selectivity
-from whatwhere.studies.mechanism.decoders import answer_probe, read_answers, unembedding
+from whatwhere.studies.mechanism.decoders import answer_probe, probed_layers, read_answers, unembedding
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
@@ -75,7 +75,7 @@ def measure(model: GPTJ, settings: tables.MechanismSettings, results: Results, p
     if not results.has("sufficient"):
         _ablate(ablation, task, batch, results, progress)
     if not results.has("selectivity"):
-        _patch(ablation, task, results, progress)
+        _patch(ablation, task, batch, results, progress)
     if not results.has("chains"):
         results.write("chains", longer_chains(model, task, settings.inputs // task.max_hops, settings.seed, progress))
 
@@ -143,8 +143,8 @@ def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, 
     results.write("sufficient", sets)
 
 
-def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progress) -> None:
-    """The tables that mix two runs of the model."""
+def _patch(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
+    """The tables that mix two runs of the model, and those of the probe that tells them apart."""
     model, seed, pairs = ablation.model, results.settings.seed, results.settings.inputs // INPUTS_PER_PAIR
     if not results.has("patching"):
         results.write("patching", patch(model, task, pairs, seed, progress))
@@ -161,6 +161,7 @@ def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progr
     results.write("decoders", compare_decoders({"link": of_link, "answer": of_answer}))
     tested = task.sample(results.settings.inputs, hops=task.max_hops, seed=apart + 1)
     results.write("decoding", read_answers(model, task, probe, tested))
+    results.write("probed_layers", probed_layers(model, probe, batch, seed))
     results.write("selectivity", selectivity(of_link["unembedding"][:-1]))
 
 
