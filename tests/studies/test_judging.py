@@ -112,6 +112,13 @@ def test_a_verdict_that_another_temperature_would_change_depends_on_it():
     assert one.verdict == "holds"
 
 
+def test_a_verdict_of_some_seeds_says_why_another_has_none():
+    evidence, measure = seeds(0.9, math.nan, 0.8)
+    (one,) = judge(evidence, [claim(measure)])
+    assert one.verdict == "holds"
+    assert one.why.endswith("Measured with 2 of 3 seeds; with another: length letter is not there.")
+
+
 def test_a_condition_that_only_some_seeds_were_measured_under_says_with_how_many():
     (first, second), measure = seeds(0.9, 0.8)
 

@@ -60,7 +60,10 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         judged = replace(judged, verdict="ill-posed", depends_on=())
     elif depends:
         judged = replace(judged, verdict="depends")
-    return replace(judged, why=" ".join(_words(judged, verdict, findings)))
+    why = " ".join(_words(judged, verdict, findings))
+    if refused is not None:
+        why += f" Measured with {len(findings)} of {len(evidence)} seeds; with another: {refused}"
+    return replace(judged, why=why)
 
 
 def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[str]:
