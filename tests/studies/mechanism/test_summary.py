@@ -67,7 +67,7 @@ ROWS: dict[str, list[Any]] = {
     ],
     "decoders": [
         path_tables.DecodedFlow(
-            decoder, changed, *[estimate(0.01, 0.0, 0.02, 70)] * 2, estimate(share, 0.8, 0.9), UNDEFINED
+            decoder, changed, estimate(0.01), estimate(0.3), share=estimate(share, 0.8, 0.9), unclear=UNDEFINED
         )
         for decoder, changed, share in (
             ("unembedding", "link", 0.97),
