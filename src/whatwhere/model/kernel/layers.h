@@ -47,7 +47,7 @@ static inline Register NAMED(add_product)(Register sum, Term left, const Term *r
 #ifdef __AVX512BF16__
     return (Register)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int)left),
                                       (__m512bh)_mm512_loadu_si512(right));
-#else /* slow: for tests out_row other processors */
+#else /* slow: for tests on other processors */
     Word low = {.bits = left << 16}, high = {.bits = left & 0xffff0000};
     Bits both = *(const Bits *)right;
     return sum + low.number * (Register)(both << 16) + high.number * (Register)(both & 0xffff0000);
