@@ -97,7 +97,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(spec: Path, tmp_path: Path, monk
     monkeypatch.setattr(command, "_executor", lambda *_: Stopped())
     stopped = run(spec, "--out", tmp_path / "out")
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.stderr
+    assert "the same command continues" in stopped.stderr
 
 
 def test_a_mistake_is_refused_before_anything_is_made(spec: Path, tmp_path: Path):

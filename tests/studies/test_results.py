@@ -39,7 +39,7 @@ def test_a_fault_with_tables_that_were_measured_just_now_keeps_its_traceback(tmp
         raise ZeroDivisionError
     read = Results.open(LENGTH, results.directory)
     assert len(read["accuracy"])
-    with pytest.raises(WhatwhereError, match=r"ZeroDivisionError.*Measure anew with --force"), fitting([read]):
+    with pytest.raises(WhatwhereError, match=r"ZeroDivisionError.*Measure again with --force"), fitting([read]):
         raise ZeroDivisionError
 
 

@@ -39,12 +39,12 @@ def measure(
         opened: what it is asked of.
         settings: how; a record of the study's settings.
         directory: where the tables go; None keeps them in memory.
-        existing: what becomes of results that are there. Those of other settings or of another model are refused by
-            ``keep``, and replaced by ``replace``; results of these settings stay or go on. ``discard`` replaces all of
-            them. They are removed when the first new table is there. Results that a sweep keeps are replaced when it
-            has grown.
-        progress: told how far it is.
-        advice: how the caller's user replaces or keeps other results.
+        existing: what to do with existing results. Those of other settings or of another model are an error
+            (``keep``) or replaced (``replace``); those of the same settings stay, and continue if incomplete.
+            ``discard`` replaces all. They are removed when the first new table is written. Results of a sweep are
+            replaced when it has grown.
+        progress: callback for progress.
+        advice: what the error tells the user to do about other results.
 
     Raises:
         WhatwhereError: the directory holds other results, another process is at work there, or the study refuses.
@@ -64,7 +64,7 @@ def measure(
         if manifest.is_current(study.name, kept, opened.inputs):
             results.kept = True
             return results
-        if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
+        if manifest.has_lost_files():  # a study continues by the tables that are there, and would leave these out
             manifest.begin(study.name, kept, opened.inputs, existing="discard")
         began = time.perf_counter()
         try:
@@ -74,7 +74,7 @@ def measure(
                 manifest.pause(time.perf_counter() - began)
             raise
         seconds = time.perf_counter() - began
-        if ended is False:  # its subject still grows: the next call goes on
+        if ended is False:  # its subject still grows: the next call continues
             manifest.pause(seconds)
         else:
             manifest.finish(seconds)
@@ -137,7 +137,7 @@ def study(
     Args:
         name: of the study, one of :data:`whatwhere.studies.STUDIES`: ``length``, say.
         source: a loaded model, or what the command takes: a shipped name, a directory, a checkpoint.
-        out: keep the results there, and go on with what is there; in memory by default.
+        out: keep the results there, and continue with what is there; in memory by default.
         step: which checkpoint of a run; the last by default.
         existing: what becomes of results in ``out``: ``keep``, ``replace`` or ``discard``, as in :func:`measure`.
         progress: whether to show how far it is; by default in a terminal and in a notebook.

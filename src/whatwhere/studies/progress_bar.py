@@ -41,7 +41,7 @@ class Guarded(Console):
         return super().render_str(printable, **style)
 
 
-# rich draws in notebooks with ipywidgets, and warns without them; one line that is written anew needs neither
+# rich draws in notebooks with ipywidgets, and warns without them; one line that is written again needs neither
 _NOTEBOOK: dict[str, Any] = {"force_terminal": True, "force_jupyter": False} if "ipykernel" in sys.modules else {}
 err = Guarded(stderr=True, highlight=False, **_NOTEBOOK)
 

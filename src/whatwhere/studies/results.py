@@ -48,7 +48,7 @@ def fitting(results: Iterable[Results]) -> Iterator[None]:
         raise WhatwhereError(
             f"expected tables as this version of whatwhere measures them, got others in {where} "
             f"({type(error).__name__}: {error!s:.100}): rows or values were edited, or another version made them. "
-            "Measure anew with --force, or remove the directory."
+            "Measure again with --force, or remove the directory."
         ) from error
 
 

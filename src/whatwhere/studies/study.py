@@ -48,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 Measure = Callable[[Any, Any, "Results", Progress], "bool | None"]
 """``(subject, settings, results, progress)``: what is measured, how, where tables go, and whom to tell how far it is.
 
-It goes on with what the results hold. It may return False if its subject still grows (a run in training): then the
+It continues with what the results hold. It may return False if its subject still grows (a run in training): then the
 results are not complete."""
 Summary = Callable[["Results"], "Sequence[RenderableType]"]
 Draw = Callable[["Mapping[str, Results]"], "Canvas"]

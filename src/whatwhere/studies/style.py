@@ -23,7 +23,7 @@ POSITIONAL, SYMBOLIC, PALE = display.POSITIONAL, display.SYMBOLIC, display.FLAT
 ENTROPY = "#6f4fa0"
 NEUTRAL = "#555555"
 HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
-"""One to four hops, dark to light; longer chains go on from the first."""
+"""One to four hops, dark to light; longer chains continue from the first."""
 TASK = {"number": POSITIONAL, "letter": SYMBOLIC, "both": ENTROPY}
 LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--", "both": "-."}
 LABELLED = {

@@ -1,9 +1,8 @@
-"""The both task: each pointer says *what* and *where* at once, so it can be solved either way.
+"""The both task: each pointer gives both *what* and *where*, so a model can solve it by either.
 
-A sequence of the letter task (generator ``decoy``) in which each pointer also tells the distance to the token that its
-right letter names. In training both cues point at the same place, and a model may follow either. On a *conflict* input
-they do not: following the letters leads to one answer, following the distances to another, each by as many hops, and
-what a model answers tells which cue it follows.
+It is a sequence of the letter task (generator ``decoy``) in which each pointer also has the distance to the token that
+its right letter names. In training both cues point at the same place. On a *conflict* input they do not: letters and
+distances lead to different answers by the same number of hops, and the answer of a model shows which cue it follows.
 
 The paper names training that prefers symbolic solutions as future work (Section 4); ``whatwhere preference`` asks.
 """
@@ -63,7 +62,7 @@ class BothTask(Task):
             )
         if self.letters > ONE_CHARACTER:
             raise WhatwhereError(f"expected at most {ONE_CHARACTER} letters in the both task, got {self.letters}.")
-        _ = self.by_letter  # refuses sizes that its generator cannot serve
+        _ = self.by_letter  # raises an error for sizes that its generator does not support
 
     @cached_property
     def vocabulary(self) -> BothVocabulary:  # noqa: D102
@@ -150,7 +149,7 @@ class BothTask(Task):
             hops: as in :meth:`sample`; both paths have as many.
             seed: as in :meth:`sample`.
             extra_target: as in :meth:`sample`; neither answer changes.
-            where: ``last``: the paths part at the last hop. ``every``: they share nothing but the query.
+            where: ``last``: the paths differ in the last hop only. ``every``: they share only the query.
 
         Raises:
             WhatwhereError: there is no room for two paths, or no such ``where``.

@@ -34,7 +34,7 @@ from whatwhere.theory.sequences import all_sequences
 TOKENS, LONGEST_SMALL = 3, 4
 ROUNDING = 1e-12
 LENGTHS = (17, 25, 50, 100, 200, 400, 850)
-"""From the training length to the longest input of the paper; so far apart that each has near rivals of its own."""
+"""From the training length to the longest input of the paper, far enough apart that each has other near rivals."""
 PLACES_BACK = 8
 """Where the wanted key stands: as far as the worst integer points at 17 tokens."""
 

@@ -1,8 +1,8 @@
-"""From what one attention layer of another library received and returned, to our trace of it; verified on the way.
+"""The trace of an attention layer of another library, computed from its inputs and verified against its output.
 
-Nothing is taken on trust. The rotation is measured and rebuilt (:mod:`whatwhere.trace.rotation`); then the attention
-that follows from the finished trace, times the layer's own values, must be what the layer itself returned. That one
-comparison covers the scale, the mask, sliding windows, grouped keys, caps and sinks at once, whatever kernel ran.
+The rotation is measured and rebuilt (:mod:`whatwhere.trace.rotation`). The attention that follows from the trace, times
+the layer's own values, must then equal the layer's output. This one comparison covers the scale, the mask, sliding
+windows, grouped keys, caps and sinks, for any kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.rotation import ANGLES, NotARotation, Planes, measure
 
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-"""How far a rebuilt number may lie from the model's own, as a share of the largest one, given its rounding."""
+"""The allowed relative error of a rebuilt number, by the model's precision."""
 PER_POSITION = 2e-7
 """Models compute angles in float32, so the error of an angle grows with the position; in radians per position."""
 CHECKED_QUERIES = 4
@@ -42,9 +42,9 @@ class Seen:
     output: Float[Tensor, "batch seq head d_value"]
     """What the layer returned, before the output projection."""
     mask: Tensor | None
-    """``[batch or 1, 1, seq, seq]``: True or 0 where a query may look; None for all keys up to the query (or all)."""
+    """``[batch or 1, 1, seq, seq]``: True or 0 where a query may look; None: see ``causal``."""
     causal: bool
-    """What no mask means."""
+    """Without a mask: whether a query sees the keys up to it, or all."""
     scale: float
     cap: float | None = None
     sink: Float[Tensor, "head"] | None = None
@@ -52,26 +52,26 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was found of a layer besides its trace, which holds all that matters for its logits."""
+    """What was measured of a layer besides its trace."""
 
     layout: str
     """How the coordinates of its heads are paired; see :attr:`Planes.layout`."""
     first: int
-    """The first coordinate that turns."""
+    """The first rotated coordinate."""
     factor: float
-    """What lengthens the turned coordinates; the queries and keys of the trace hold it already."""
+    """The factor of the rotated coordinates; the queries and keys of the trace already include it."""
     error: float
-    """The largest difference of the rebuilt output from its own, against the largest value."""
+    """The largest error of the rebuilt output, relative to the largest value."""
     angle_error: float
-    """How far the angle at the last position may be off, in radians."""
+    """The possible error of the angle at the last position, in radians."""
 
 
 def layer_trace(
     seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
 ) -> tuple[LayerTrace, Reading]:
-    """The trace of a layer at some query positions, and what else was found.
+    """The trace of a layer at some query positions, and its other measurements.
 
-    ``declared`` are the tables of frequencies that the model holds; its name is for errors.
+    ``declared`` are the frequency tables that the model holds; ``name`` is for errors.
 
     Raises:
         WhatwhereError: the rotation or the attention cannot be rebuilt.
@@ -137,7 +137,7 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
 
 
 def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
-    """Rebuilds the output of a few queries, attention times values, where a query sees a key (padding may not)."""
+    """The error of the rebuilt output (attention times values) of a few queries that see at least one key."""
     asked = layer.queries.shape[2]
     some = torch.linspace(0, asked - 1, min(CHECKED_QUERIES, asked), device=layer.keys.device).long()
     few = layer.of_queries(some)

@@ -1,4 +1,4 @@
-"""What jobs do: train a run, take a shipped model, run a study. Each goes on with what is on disk."""
+"""The functions of jobs: train a run, take a shipped model, run a study. Each continues from what is on disk."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> 
 
 
 def begun(directory: Path, config: TrainingConfig) -> Run:
-    """The run of a configuration, begun if it is not there."""
+    """The run of a configuration, created if it does not exist."""
     run = Run(directory)
     if not run.exists:
         run.create(config)

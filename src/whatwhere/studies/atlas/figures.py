@@ -102,7 +102,7 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
         {OUTCOMES[drawn]: [bar for outcome, bar in bars if outcome == drawn] for drawn in DRAWN},
         list(dict.fromkeys(label for _, (label, _, _) in bars)),
         ("number", "letter"),
-        "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones go on outside.",
+        "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones continue outside.",
         lines=2,
         size=(13.5, 0.54),
     )

@@ -47,11 +47,11 @@ def sweep_table(directory: Path) -> list[tuple[str, str, str]]:
     except (ValueError, KeyError) as error:
         raise WhatwhereError(
             f"{path} is damaged: expected columns item, status and problem, got {error!s:.120}. "
-            "Make it anew with the command that made the sweep; what is done stays."
+            "Make it again with the command that made the sweep; what is done stays."
         ) from error
     for name, _, _ in rows:
         if not name or Path(name).name != name:
-            raise WhatwhereError(f"{path}: expected names of items without a path, got {name!r:.80}; make it anew.")
+            raise WhatwhereError(f"{path}: expected names of items without a path, got {name!r:.80}; make it again.")
     return rows
 
 
@@ -85,7 +85,7 @@ def read_items(
     if not done:
         raise WhatwhereError(
             f"expected a sweep with {what} that are done, got {directory} with {len(missing)} that are not. "
-            "Go on with the command that made it."
+            "Continue with the command that made it."
         )
     return done, missing
 

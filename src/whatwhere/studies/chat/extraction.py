@@ -78,7 +78,7 @@ def _lenient(token: str, reply: str) -> str | None:
     if explanation or not named:
         if _WITHDRAWS.search(reply):
             return None
-        # A bare token ends its phrase ("the answer is a." but not "the answer is a letter"); a quoted one may go on.
+        # A bare token ends its phrase ("the answer is a." but not "the answer is a letter"); a quoted one may continue.
         ends = rf"(?:{_CLOSE}|\s*[.,;!]|\s*$)"
         stated = rf"{_STATES}\s*{_OPEN}*({token}){ends}"
         quoted_last = rf"{_OPEN}({token}){_CLOSE}[{re.escape(_WRAPPING)}]*\Z"

@@ -70,7 +70,7 @@ def learned_steps(run: Training, seed: int = 0) -> dict[int, Estimate]:
 
 
 def _drawn(run: Training, seed: int) -> Float[np.ndarray, "resample hop"]:
-    """Crossings where accuracies are drawn anew from their numbers of inputs, and fitted again.
+    """Crossings where accuracies are drawn again from their numbers of inputs, and fitted again.
 
     All evaluations answer the same inputs, so those of a hop class are drawn at the same quantile: hard inputs stay
     hard. Independent draws would cancel in the fit and make the interval too narrow.

@@ -123,7 +123,7 @@ class _Tables:
 def _chosen(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> list[int]:
     """The checkpoints that are scored: all, or some at equal distances of the square root of the step, and the last.
 
-    Most happens early (Figure 2). The steps follow from the plan of the run, so a run in training goes on with them.
+    Most happens early (Figure 2). The steps follow from the plan of the run, so a run in training continues with them.
     """
     if settings.checkpoints is None:
         return list(steps)

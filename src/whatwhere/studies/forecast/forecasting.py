@@ -45,7 +45,7 @@ def forecast(
 def carried(
     model: GPTJ, task: Task, batch: Batch, grid: Sequence[int], changes: Sequence[Intervention], seed: int
 ) -> dict[float, float]:
-    """Where the answers go wrong if every layer goes on with what further keys make of it; inf if nowhere."""
+    """Where the answers go wrong if every layer continues with what further keys make of it; inf if nowhere."""
 
     def curve(length: int) -> Estimate:
         further = task.extra(np.random.default_rng([seed, length]), batch, length - task.length)

@@ -1,14 +1,14 @@
-"""What a model would answer if further tokens stood before an input, from inputs of the training length alone.
+"""Predicts a model's answers to longer inputs, from inputs of the training length only.
 
-:mod:`whatwhere.studies.length.prediction` lets the contents of keys and queries stay as they are at the training
-length. Above the first layer they do not: what a layer reads from further keys changes what the next one compares.
-Here each layer attends to its own keys and to further ones, and goes on with what came of it. A further token is never
-run. Its key and value in each layer are those that the same token has in the target window of one of the inputs, put at
-the further distance. So every state belongs to a sequence of the training length, and all that is added is what RoPE
-and softmax make of more keys, farther away.
+:mod:`whatwhere.studies.length.prediction` keeps the contents of keys and queries as they are at the training length.
+Above the first layer they change: what a layer reads from additional keys changes the inputs of the next one. Here each
+layer attends to its own keys and to additional ones, and passes the result on. The model never runs on an additional
+token. Its key and value in each layer are those of the same token in the target window of one of the inputs, moved to
+the larger distance. So every state belongs to a sequence of the training length, and only RoPE and softmax see more
+keys, at larger distances.
 
-At the first layer, where contents depend on the token alone, this is exact. Above it, what is left out is that far
-tokens see fewer keys before them than those of the window do.
+At the first layer, where contents depend on the token only, this is exact. Above it, one effect is missing: far tokens
+see fewer keys before them than those of the window do.
 """
 
 from __future__ import annotations

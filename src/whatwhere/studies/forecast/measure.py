@@ -132,7 +132,7 @@ def _seal(results: Results) -> None:
     elif results.rows("seal", Seal) != [seal]:
         raise WhatwhereError(
             f"{results.name}: expected the forecasts that were sealed before longer inputs were run, got others; "
-            "begin anew with --force or another --out."
+            "begin again with --force or another --out."
         )
 
 

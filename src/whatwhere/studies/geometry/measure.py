@@ -37,7 +37,7 @@ def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress:
     depth, total = model.config.layers, model.config.layers + len(changes)
     if not (results.has("nulls") and results.has("vectors")):
         _measure_planes(model, task, batch, results, lambda done: progress("planes of each layer", done, total))
-    # Rows are written after each closing, so an interrupted sitting loses one of them.
+    # Rows are written after each closing, so an interrupted session loses one of them.
     gated = results.rows("gating", GatedAccuracy)
     known = {row.variation for row in gated}
     for index, closing in enumerate(changes):

@@ -1,7 +1,7 @@
 """Trains a small Llama on text, scores its heads along the way, and finds when each event begins.
 
 Whatever a step depends on follows from the settings and the step, and the state is kept at each evaluation. So a
-training that was interrupted goes on and ends with the same tables.
+training that was interrupted continues and ends with the same tables.
 """
 
 from __future__ import annotations

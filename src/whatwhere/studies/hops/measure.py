@@ -22,7 +22,7 @@ from whatwhere.heads.estimate import mean
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
 from whatwhere.studies.hops.tables import BEST, LAST_BLOCK, LONGEST, Confirmed, HopsSettings, LoopedAccuracy
-from whatwhere.studies.mechanism.observation import go_on, observe
+from whatwhere.studies.mechanism.observation import run_from, observe
 from whatwhere.studies.mechanism.readout import layers_used
 from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.results import Results
@@ -45,7 +45,7 @@ def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Pro
         batch = task.chains(settings.inputs, hops, settings.seed)
         right = model.predict(batch.tokens) == batch.answers
         about, guess = (hops, hops <= task.max_hops), task.chain_chance(hops)
-        accuracy = [row for row in accuracy if row.hops < hops]  # an interrupted sitting may have left some of these
+        accuracy = [row for row in accuracy if row.hops < hops]  # an interrupted session may have left some of these
         accuracy.append(LoopedAccuracy(*about, None, None, 0, share_of(right), guess))
         accuracy += [
             LoopedAccuracy(*about, *stretch, loops, share_of(found == batch.answers), guess)
@@ -81,7 +81,7 @@ def looped_answers(
         for again in range(1, loops + 1):
             for block in range(first, last + 1):
                 state = blocks[block](state, *model.turns_of(block, tokens.shape[1]))
-            yield (first, last), again, go_on(model, state, last + 1).argmax(-1).cpu().numpy()
+            yield (first, last), again, run_from(model, state, last + 1).argmax(-1).cpu().numpy()
 
 
 def _confirm(model: GPTJ, task: Task, rows: list[LoopedAccuracy], settings: HopsSettings) -> list[Confirmed]:

@@ -71,10 +71,12 @@ def read_scores(path: Path) -> pd.DataFrame:
     for score in ("positional", "symbolic"):
         wrong = [value for value in found[score] if value == value and not 0 <= value <= 1]
         if wrong:
-            raise WhatwhereError(f"expected scores between 0 and 1 in {path}, got {score} {wrong[0]}; make it anew.")
+            raise WhatwhereError(f"expected scores between 0 and 1 in {path}, got {score} {wrong[0]}; make it again.")
     unknown = sorted(set(found["label"]) - {*LABELS})
     if unknown:
-        raise WhatwhereError(f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it anew.")
+        raise WhatwhereError(
+            f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it again."
+        )
     return found
 
 

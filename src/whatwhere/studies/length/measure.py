@@ -76,7 +76,7 @@ def _write_hops(
 ) -> None:  # fmt: skip
     """Adds the hops of one length to the tables; at the training length, the prediction for all lengths too.
 
-    A length counts as measured once its accuracy is there, so what an interrupted sitting left of it is replaced.
+    A length counts as measured once its accuracy is there, so what an interrupted session left of it is replaced.
     """
     first, seed, here = length == task.length, results.settings.seed, (MEASURED, length)
     table = [row for row in results.rows("hops", Hop) if not first and (row.source, row.length) != here]

@@ -30,7 +30,7 @@ from whatwhere.heads.purity import GAMMAS, label_of
 from whatwhere.heads.roles import RoleShare
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
-from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, go_on, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, run_from, record
 from whatwhere.studies.mechanism.tables import Ablation, Delivery, GroupAblation, Head, Kind, Verdict, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
@@ -75,7 +75,7 @@ class MeanAblation:
             for heads in sets:
                 start = min((layer for layer, head in heads if (layer, head) not in base), default=len(states) - 1)
                 ablated = {*base, *heads}
-                found.append(go_on(self.model, states[start], start, self.edits(ablated), self._last_live(ablated)))
+                found.append(run_from(self.model, states[start], start, self.edits(ablated), self._last_live(ablated)))
             parts.append(torch.stack(found))
         return torch.cat(parts, 1).numpy(force=True)
 

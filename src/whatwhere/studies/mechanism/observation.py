@@ -1,4 +1,4 @@
-"""Runs of a model: what the tables of the mechanism are counted from, in little memory, and runs that go on changed."""
+"""Runs of a model with the observations that the tables of the mechanism need, and runs with changed states."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def record(
 
 
 @torch.no_grad()
-def go_on(
+def run_from(
     model: GPTJ, state: Float[Tensor, "n seq d_model"], start: int, edits: Edits | None = None, last: int | None = None
 ) -> Float[Tensor, "n vocab"]:
     """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.
@@ -105,7 +105,7 @@ class LaterPositions:
     """Goes on from states of a finished run that are changed at late positions only.
 
     Attention is causal: what is changed at some position reaches that position and later ones. The keys and values of
-    all earlier positions are those of the finished run, in every layer. So only the later positions are computed anew.
+    all earlier positions are those of the finished run, in every layer. So only the later positions are computed again.
     ``states`` is the residual stream of the finished run, before the first layer and after each.
     """
 

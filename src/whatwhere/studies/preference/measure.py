@@ -45,7 +45,7 @@ def measure(model: GPTJ, settings: PreferenceSettings, results: Results, progres
     total, done = sum(settings.sequences(n) * n for n in missing), 0
     for length in missing:
         progress(f"length {length}", done, total)
-        answers = [row for row in results.rows("answers", Answer) if row.length != length]  # of an interrupted sitting
+        answers = [row for row in results.rows("answers", Answer) if row.length != length]  # of an interrupted session
         results.write("answers", answers + _answers(model, task, settings, length))
         results.append("accuracy", _accuracy(model, task, settings, length))
         done += settings.sequences(length) * length

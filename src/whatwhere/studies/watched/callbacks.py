@@ -56,7 +56,7 @@ class HeadWatch:
         inputs: held-out token ids ``[batch, seq]``, the same throughout; one batch, as one would evaluate on.
         out: the directory that ``scores.csv``, ``metrics.csv`` and ``manifest.json`` go to.
         tracker: anything with wandb's ``log(values, step=...)``.
-        resume: go on with the scores that are in ``out``. Those of the first watched step and later are dropped,
+        resume: continue with the scores that are in ``out``. Those of the first watched step and later are dropped,
             because training has gone back to before them.
         options: ``every``, ``layers``, ``heads``, ``queries``, ``tau`` and ``budget``; see
             :class:`~whatwhere.studies.watched.tables.WatchOptions`.
@@ -192,7 +192,7 @@ class HeadWatch:
             raise WhatwhereError(f"{manifest.directory}: expected scores of a watch, got results of {record.kind!r}.")
         if not resume:
             raise WhatwhereError(
-                f"{manifest.directory} holds scores of a watch already; go on with them by resume=True, or choose "
+                f"{manifest.directory} holds scores of a watch already; continue with them by resume=True, or choose "
                 "another directory."
             )
         before, now = record.settings | record.inputs, plain(self.results.settings) | self._fingerprint()

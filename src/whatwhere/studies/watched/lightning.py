@@ -28,7 +28,7 @@ class HeadWatchCallback(Callback):
     Args:
         model: the model inside the LightningModule: a transformers model, or one of ours.
         inputs: held-out token ids ``[batch, seq]``.
-        out: the directory of the scores. A training that resumes from a checkpoint goes on with those that are there.
+        out: the directory of the scores. A training that resumes from a checkpoint continues with those that are there.
         options: those of HeadWatch: ``every``, ``layers``, ``heads``, ``queries``, ``tau``, ``budget``.
     """
 

@@ -29,7 +29,7 @@ class HeadWatchCallback(TrainerCallback):
     Args:
         trainer: the trainer that it is added to; its model is watched, and its ``log`` is told.
         inputs: held-out token ids ``[batch, seq]``.
-        out: the directory of the scores. A training that resumes from a checkpoint goes on with those that are there.
+        out: the directory of the scores. A training that resumes from a checkpoint continues with those that are there.
         options: those of HeadWatch: ``every``, ``layers``, ``heads``, ``queries``, ``tau``, ``budget``.
     """
 

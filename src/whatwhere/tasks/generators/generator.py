@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whatwhere.tasks.letter import LetterTask
 
 Role = np.int16
-"""Small, since the speed here is that of memory."""
+"""A small type, because memory bandwidth limits the speed here."""
 ANSWER = 0
 
 
@@ -47,7 +47,7 @@ class Generator(ABC):
     target_needed: ClassVar[int] = 1
     """The smallest target window."""
     spare_letters: ClassVar[int] = 1
-    """Letters that it needs beside one for each hop; the first is for the tokens that nobody points at."""
+    """Letters needed in addition to one for each hop; the first is for tokens that no pointer points at."""
 
     @staticmethod
     @abstractmethod

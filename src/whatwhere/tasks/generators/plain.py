@@ -1,4 +1,4 @@
-"""The generators that hide the answer less well than ``decoy``: the authors' data, and two for special ends."""
+"""The generators that hide the answer less well than ``decoy``: the authors' data, and two for special purposes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Simple(Generator):
     """For chains of any length: with 8 letters ``decoy`` has room for four hops, this one for seven.
 
     The mechanism study asks a model for more hops than it was trained on (docs/mechanism.md). Role 0 is the answer,
-    then up to two decoys, one link for each further hop, and the letters that nobody points at.
+    then up to two decoys, one link for each further hop, and the letters that no pointer points at.
     """
 
     name: ClassVar[str] = "simple"
