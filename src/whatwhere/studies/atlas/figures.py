@@ -26,7 +26,7 @@ DRAWN = (
 )  # fmt: skip
 LONGEST_TITLE = 74
 FEW = 0.4
-"""How opaque a cell is that rests on too few seeds for a verdict."""
+"""The opacity of cells with too few seeds for a verdict."""
 Bar = tuple[str, str, Estimate]
 """A label, a task, and what was found over seeds."""
 
@@ -114,7 +114,7 @@ def draw_differences(
 ) -> Figure:  # fmt: skip
     """Estimates over seeds: a panel for each title, a line for each label, a mark for each task.
 
-    Panels stand in ``lines``; the size is the width of the figure, and how much each label adds to its height.
+    Panels are arranged in ``lines`` rows; the size is the width of the figure and its height per label.
     """
     width, each = size
     height = 0.4 + 1.1 * lines + each * max(len(labels), 1)

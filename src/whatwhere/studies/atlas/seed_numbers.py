@@ -1,4 +1,4 @@
-"""Numbers over seeds that answers are made from: contrasts, shares of models, the largest effect, rank correlations."""
+"""Numbers over seeds for the answers: contrasts, shares of models, the largest effect, rank correlations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Everything that answers are made from."""
+    """The data of the answers."""
 
     items: Sequence[Item]
     values: Values
@@ -65,7 +65,7 @@ class Answered:
         return found
 
     def largest(self, task: str, outcome: str) -> str:
-        """The effect that is largest in size, in words; it was chosen after the fact, and its interval says so."""
+        """The largest effect, in words; it says that the effect was chosen afterwards."""
         rows = [
             row
             for row in self.effects

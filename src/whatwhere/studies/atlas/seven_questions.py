@@ -31,7 +31,7 @@ FIGURE_ENDS = 100
 _NEEDS_MORE = f"needs items of {FEWEST_CONDITIONS} conditions"
 LATER_TAU = "pure_share_tau0.1"
 Part = tuple[Estimate, str]
-"""A number, and what the data say; of a number that is not there, what is needed."""
+"""A number and a detail in words; for an undefined number, what it needs."""
 
 
 def _leak(a: Answered) -> dict[str, Part]:

@@ -1,4 +1,4 @@
-"""What a person reads of the atlas in the terminal."""
+"""The terminal summary of the atlas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """What was run, the answers beside the predictions, and the map in short."""
+    """The runs, the answers with their predictions, and a short map."""
     items, cells = results.rows("items", Item), results.rows("map", Cell)
     blocks: list[RenderableType] = [f"The atlas {escape(results.name)}: {_run(items)}", _learned(items)]
     blocks += missing_note(results.rows("missing", Missing))
@@ -39,7 +39,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
 
 
 def missing_note(missing: Sequence[Missing], what: str = "items") -> list[RenderableType]:
-    """How much of a sweep has no results, and why the first has none; nothing if all have."""
+    """How many items have no results, and the reason for the first; empty if all have."""
     if not missing:
         return []
     first = missing[0]

@@ -1,4 +1,4 @@
-"""The items of a sweep that are done, read through their runs and results; what is missing is named."""
+"""Reads the finished items of a sweep from their runs and results, and lists the missing ones."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def sweep_table(directory: Path) -> list[tuple[str, str, str]]:
 def read_items(
     directory: Path, read: Callable[[DoneItem], Found], progress: Progress, what: str = "items"
 ) -> tuple[list[tuple[DoneItem, Found]], list[Missing]]:
-    """Every item that is done, in the order of the sweep, with what ``read`` makes of it; and why others are not.
+    """Every finished item, in the order of the sweep, with the result of ``read``; and why others are missing.
 
-    A run that ended and was scored counts even if another study refused it: a model that solves nothing has no
-    mechanism to measure, and the atlas has to know that it did not learn.
+    A run that ended and was scored counts even if another study failed on it: a model that solves nothing has no
+    mechanism to measure, and the atlas must know that it did not learn.
 
     Raises:
         WhatwhereError: none is done, or the table of the sweep is damaged.
