@@ -1,7 +1,7 @@
-"""Passkey prompts: a number is told within a text, and asked for at its end (Mohtashami and Jaggi 2023, Section 4.2).
+"""Passkey prompts: a number within a text, and a question for it at the end (Mohtashami and Jaggi 2023, Section 4.2).
 
-The sentence that tells it stands where a streamed head forgets it: after the sink, and more than the recent tokens
-before the answer begins.
+The sentence with the number is where a streamed head forgets it: after the sink, and more than the recent tokens before
+the answer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make_prompts(
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
-    It never stands within the first ``sink`` tokens, nor within the ``recent`` ones before the answer.
+    It is never within the first ``sink`` tokens or the ``recent`` ones before the answer.
     """
     keys = random.Random(seed)
     made = []

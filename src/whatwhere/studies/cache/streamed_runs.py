@@ -1,7 +1,7 @@
-"""The model with some KV heads streamed: what it loses on text, whether it finds pass keys, which order is better.
+"""The model with some KV heads streamed: its loss on text, whether it finds pass keys, which order is better.
 
 A streamed KV head is simulated by masks: every query of its group sees the first ``sink`` and the last ``recent`` keys,
-at the positions that they have. So a whole window passes at once, as if the cache had forgotten from its start.
+at their own positions. So a whole window takes one forward pass.
 Orders of KV heads are compared by means over windows, window by window.
 """
 
@@ -50,7 +50,7 @@ class StreamedSet:
 
     @property
     def name(self) -> tuple[str, int, float]:
-        """By which rows of tables know it."""
+        """Its key in the tables."""
         return self.ranking, self.draw, self.budget
 
     def masks(self, group: int, settings: CacheSettings) -> list[MaskFar]:
@@ -88,7 +88,7 @@ def token_losses(
 
 
 def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:
-    """Whether the model with the full cache finds enough pass keys that forgetting could be seen."""
+    """Whether the model with the full cache finds enough pass keys for a comparison."""
     return share_right(row for row in answers if row.ranking == FULL).value >= ABLE
 
 

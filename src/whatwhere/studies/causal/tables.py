@@ -43,7 +43,7 @@ class CausalSettings:
                 raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}; raise {name}.")
         if min(self.sizes, default=1) < 1:
             raise WhatwhereError(f"expected sizes of 1 or more, got {min(self.sizes)}; leave it out.")
-        self.scoring.check_texts(least=1)  # its mistakes are these settings' mistakes
+        self.scoring.check_texts(least=1)
 
     @cached_property
     def scoring(self) -> HeadsSettings:
@@ -86,7 +86,7 @@ class Ability:
     loss: Estimate
     """In nats per token; over inputs."""
     right: Estimate
-    """Share of tokens (of a prompt: of inputs) for which the likeliest answer is right."""
+    """Share of tokens (of a prompt: of inputs) for which the most likely answer is right."""
     chance: float
     """What guessing gets; undefined for a text."""
     able: bool

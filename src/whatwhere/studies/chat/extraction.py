@@ -1,16 +1,16 @@
 """From a model's reply to its answer: strictly as in the paper, and leniently.
 
-*Strict* is the paper's rule as far as it is given: the reply, trimmed, is compared exactly, upper and lower case apart.
-*Lenient* also reads an answer that is wrapped (quotes, a full stop, other case), that stands alone on the first line
-with an explanation after it, or that the reply states as its conclusion, if all of these name one token. Neither
-guesses: a reply that names none, or several, is *no answer*, which is counted apart from a *wrong* one.
+*Strict* is the paper's rule as far as it is given: the trimmed reply is compared exactly, with case.
+*Lenient* also reads an answer that is wrapped (quotes, a full stop, other case), that is alone on the first line with
+an explanation after it, or that the reply states as its conclusion, if all of these name one token. Neither guesses: a
+reply that names none, or several, is *no answer*, which is counted separately from a *wrong* one.
 
-The awkward cases, decided here and tested:
+Special cases:
 
-- A truncated reply is no answer, whatever it says so far: its first letters may be the start of a sentence.
+- A truncated reply is no answer: its first letters may be the start of a sentence.
 - A refusal, an empty reply, or a reply that only restates the question is no answer.
 - A letter in prose ("a", "I") is an English word; in the number task it counts if it is quoted or concludes a phrase.
-- A longer reply that negates or corrects anything ("not k7", "wait, no") is no answer: what it withdraws is unclear.
+- A longer reply that negates or corrects anything ("not k7", "wait, no") is no answer, because it is ambiguous.
 - A well-formed token that does not occur in the sequence is an answer, and wrong.
 """
 
@@ -26,7 +26,7 @@ TOKENS = {
     "multi_hop_number": "[a-z]{1,2}",
     "multi_hop_letter": "[a-z][1-9]",
 }
-"""What an answer looks like in each task."""
+"""The pattern of an answer in each task."""
 
 _WRAPPING = " \t\r\n\"'`*_.,:;!()[]{}<>\u201c\u201d\u2018\u2019\xab\xbb"
 _OPEN, _CLOSE = "[\"'`*(\\[\u201c\u2018]", "[\"'`*)\\]\u201d\u2019]"
@@ -37,7 +37,7 @@ _WITHDRAWS = re.compile(
 
 
 class Verdict(StrEnum):
-    """What became of one question."""
+    """The outcome of one question."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read out of a reply; None where there is no answer."""
+    """The answers read from a reply; None for no answer."""
 
     strict: str | None
     lenient: str | None

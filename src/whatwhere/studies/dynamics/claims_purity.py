@@ -1,10 +1,10 @@
 """Pure heads: when they emerge, which kinds a task needs (abstract, Sections 3.1 and 3.3, Figures 2B and 2C).
 
-The paper says that heads "must be pure in order for test accuracy to converge to its maximal value". That can be read
-of all heads, or of those that the model needs: whose ablation costs accuracy. Both are judged. Where no single head is
-needed, the fewest heads that suffice take their place. A third reading counts purity within a window: a head that
-counts positions among tokens of one kind only is half symbolic over all swaps, because its attention follows that kind
-across windows (docs/scores.md).
+The paper says that heads "must be pure in order for test accuracy to converge to its maximal value". This may mean all
+heads, or those that the model needs (whose ablation costs accuracy). Both are judged. If no single head is needed, the
+fewest heads that suffice are used instead. A third reading uses purity within a window: a head that counts positions
+among tokens of one kind only is half symbolic over all swaps, because its attention follows that kind across windows
+(docs/scores.md).
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
 
 
 def _finding(run: Training, value: Any, why: str, **more: Any) -> Finding:
-    """A number of heads or steps. Heads are no sample, so it has no interval; seeds show its spread."""
+    """A finding about heads or steps. Heads are not a sample, so it has no interval; seeds show its spread."""
     return Finding(float(value), why, None, run.settings.inputs, **more)
 
 
