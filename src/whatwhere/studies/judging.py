@@ -228,11 +228,11 @@ def markdown(
 
 def _models(models: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each model of a reproduction, with all of its seeds."""
-    told: dict[str, list[str]] = {}
+    seeds_of: dict[str, list[str]] = {}
     for model in models:
         data = model["data"].get("generator", model["data"].get("distractors"))
-        told.setdefault(f"- {model['model']}: preset {model['preset']}, data {data}", []).append(str(model["seed"]))
-    return [f"{words}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}." for words, seeds in told.items()]
+        seeds_of.setdefault(f"- {model['model']}: preset {model['preset']}, data {data}", []).append(str(model["seed"]))
+    return [f"{words}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}." for words, seeds in seeds_of.items()]
 
 
 def measured(one: Judged) -> str:

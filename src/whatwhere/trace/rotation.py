@@ -165,9 +165,9 @@ def _frequencies(turns: Shaped[Tensor, "seq plane"]) -> Float[Tensor, "plane"]:
     place = torch.arange(len(turns), dtype=torch.float64)[:, None]
     rough = (turns[1:] * turns[:-1].conj()).sum(0).angle()  # [plane]
     left = (turns * torch.polar(torch.ones_like(place), -place * rough)).angle()  # [seq, plane]
-    told = turns.abs() > 0
-    first = left.gather(0, told.double().argmax(0, keepdim=True))
-    slope = (place * (left - first) * told).sum(0) / (place.square() * told).sum(0).clamp(min=1.0)
+    known = turns.abs() > 0
+    first = left.gather(0, known.double().argmax(0, keepdim=True))
+    slope = (place * (left - first) * known).sum(0) / (place.square() * known).sum(0).clamp(min=1.0)
     return rough + slope
 
 

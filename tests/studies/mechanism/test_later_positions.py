@@ -8,7 +8,7 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.observation import LaterPositions, run_from, record
+from whatwhere.studies.mechanism.observation import LaterPositions, record, run_from
 
 SEQ = 9
 

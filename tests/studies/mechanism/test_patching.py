@@ -9,7 +9,7 @@ import torch
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.mechanism.ablation import MeanAblation
-from whatwhere.studies.mechanism.observation import run_from, record
+from whatwhere.studies.mechanism.observation import record, run_from
 from whatwhere.studies.mechanism.patching import change_one_hop, count_flips, edge_gains, edges, patch, solved_pairs
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch

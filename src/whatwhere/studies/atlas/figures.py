@@ -56,8 +56,8 @@ def _map(cells: Sequence[Cell], title: str) -> Figure:
         alpha = 1.0 if cell.n >= FEWEST_SEEDS else FEW
         patch = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1, alpha=alpha)
         ax.add_patch(patch)
-        told = sign if cell.verdict != DEPENDS else f"{round(cell.share * cell.n)}/{cell.n}"
-        ax.text(x, y, told, ha="center", va="center", fontsize=8 if len(told) == 1 else 6.5)
+        label = sign if cell.verdict != DEPENDS else f"{round(cell.share * cell.n)}/{cell.n}"
+        ax.text(x, y, label, ha="center", va="center", fontsize=8 if len(label) == 1 else 6.5)
     for y, claim in enumerate(claims):
         ax.text(len(conditions) - 0.3, y, f"{shares[claim]:.2f}", va="center", fontsize=7, color=NEUTRAL)
     ax.text(len(conditions) - 0.3, -1, "share", va="center", fontsize=7, color=NEUTRAL)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 DIGITS = 5
-TOLD = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
+SENTENCE = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
 ASKED = "\nWhat is the pass key? The pass key is"
 
 
@@ -37,7 +37,7 @@ class PasskeyPrompt:
     """Tokens of the answer."""
     place: int
     """Position of the first token of the sentence that tells the key."""
-    told: int
+    sentence: int
     """Tokens of that sentence."""
 
     @property
@@ -64,17 +64,17 @@ def make_prompts(
     made = []
     for number in range(prompts):
         key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
-        told, (whole, start) = token_ids(tokenizer, TOLD.format(key=key)), answered(tokenizer, ASKED, key)
+        sentence, (whole, start) = token_ids(tokenizer, SENTENCE.format(key=key)), answered(tokenizer, ASKED, key)
         filler = windows[number % len(windows)].tolist()
         seq, answer = len(filler), len(whole) - start
-        last = seq - len(told) - max(recent + answer, len(whole))
+        last = seq - len(sentence) - max(recent + answer, len(whole))
         if last <= sink:
             raise WhatwhereError(
                 f"expected windows of at least {seq + sink + 1 - last} tokens for passkey prompts, got {seq}; "
                 "raise window, or leave passkeys out with prompts 0."
             )
         place = int(np.linspace(sink + 1, last, prompts)[number])
-        rest = seq - place - len(told) - len(whole)
-        ids = [*filler[:place], *told, *filler[place : place + rest], *whole]
-        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(told)))
+        rest = seq - place - len(sentence) - len(whole)
+        ids = [*filler[:place], *sentence, *filler[place : place + rest], *whole]
+        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(sentence)))
     return made

@@ -108,12 +108,12 @@ def policy_rows(
     for ranking, budget in dict.fromkeys((one.ranking, one.budget) for one in sets if one.ranking != FULL):
         here = [one for one in sets if (one.ranking, one.budget) == (ranking, budget)]
         lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
-        told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
+        answered = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
         kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
         above = mean([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings.seed)
-        key_loss = mean([row.loss for row in told], [row.input for row in told], settings.seed)
+        key_loss = mean([row.loss for row in answered], [row.input for row in answered], settings.seed)
         streamed, cache = len(here[0].streamed), float(np.mean(kept))
-        rows.append(Policy(ranking, budget, streamed, cache, above, share_right(told), key_loss))
+        rows.append(Policy(ranking, budget, streamed, cache, above, share_right(answered), key_loss))
     return rows
 
 

@@ -137,7 +137,7 @@ def _name(
                 f"expected far of at most {len(text)}, the tokens of text in a window, got {settings.far}; lower far "
                 "or raise window."
             )
-        told = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *text[: settings.far]]
-        rows.append([*told, *question])
-        starts.append(len(told) + start)
+        before = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *text[: settings.far]]
+        rows.append([*before, *question])
+        starts.append(len(before) + start)
     return _probe(NAME, rows, starts, 1 / len(NAMES), whole=True)

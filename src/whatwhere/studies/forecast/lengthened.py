@@ -34,22 +34,22 @@ def right_if_longer(
     model: GPTJ, task: Task, batch: Batch, further: Int[np.ndarray, "n further"],
     interventions: Sequence[Intervention] = (), seed: int = 0,
 ) -> Bool[np.ndarray, "n"]:  # fmt: skip
-    """Whether the answer to each input would be right with further target tokens before it.
+    """Whether the answer to each input would be right with additional target tokens before it.
 
-    The inputs of the batch together lend their contents; the seed chooses among those that hold the same token. The
-    further tokens of each input are those of :meth:`~whatwhere.tasks.task.Task.extra`.
+    The additional tokens of each input are those of :meth:`~whatwhere.tasks.task.Task.extra`. Their contents are taken
+    from equal tokens of all inputs of the batch; the seed chooses among them.
     """
     own = OwnModel(model)
     inputs = own.inputs(batch.tokens)
     changes = Changes(own, inputs, interventions)
     (n, seq), added = batch.tokens.shape, further.shape[1]
     lent = _lenders(batch.tokens[:, : task.target], further, seed)  # [n, further], counted through all windows
-    lent = lent // task.target * seq + lent % task.target  # counted through all inputs
+    lent = lent // task.target * seq + lent % task.target  # numbered across all inputs
     whole = torch.as_tensor(np.hstack([lent, np.arange(n * seq).reshape(n, seq)]))  # [n, further + seq]
     near, places = torch.arange(seq), torch.arange(added, added + seq)
 
     def longer(contents: Tensor) -> Tensor:
-        """The contents of further tokens, then an input's own: ``[n, head, key, d]`` with more keys."""
+        """The contents of additional tokens, then an input's own: ``[n, head, key, d]`` with more keys."""
         return contents.transpose(1, 2).flatten(0, 1)[whole].transpose(1, 2)
 
     def visit(call: AttentionCall) -> Edit:
@@ -66,9 +66,9 @@ def right_if_longer(
 def _lenders(
     window: Int[np.ndarray, "n target"], further: Int[np.ndarray, "n further"], seed: int
 ) -> Int[np.ndarray, "n further"]:
-    """Which token of all windows, counted through, lends its content: one of the same kind, or any where there is none.
+    """Which token of all windows (numbered across inputs) gives its content: an equal token, or any if there is none.
 
-    Number inputs have 120 symbols, so a small batch may lack one; its content is then another symbol's.
+    Number inputs have 120 symbols, so a small batch may lack one; another symbol's content is used then.
     """
     pool = window.ravel()
     order = np.argsort(pool, kind="stable")

@@ -1,7 +1,7 @@
 """Head scores as a file that others read: the table ``heads``, as CSV or Parquet, on disk or as a dataset of the Hub.
 
 The columns are those of :class:`whatwhere.studies.language_models.tables.HeadRow`. Each row says which model, which
-revision, which text and which temperature, so tables of several models can be put below one another.
+revision, which text and which temperature, so tables of several models can be concatenated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a changed token travels: activation patching between two inputs that differ in one token of the path.
+"""Activation patching between two inputs that differ in one token of the path.
 
 The model runs on an input, but at one place it gets what it computed on the other input.
 

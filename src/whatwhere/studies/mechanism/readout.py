@@ -1,8 +1,8 @@
 """When the answer can be read at each position of the path, how it came there, and how many layers that took.
 
 The decoder is the model's own final norm and unembedding, applied to the residual stream after each layer (the logit
-lens). It was trained for the last position after the last layer. So what it reads is there; what it does not read may
-be there in another form.
+lens). It was trained for the last position after the last layer. So an answer that it reads is there; one that it does
+not read may be there in another form.
 
 A layer *brings* the answer to p_r if it can be read there after this layer and after all later ones, but not before.
 (Nothing depends on what the last layer writes at positions other than the last, so there "all later ones" ends before
@@ -129,7 +129,7 @@ def pointers(at_query: Float[np.ndarray, "depth n d_model"], batch: Batch, vocab
 def decode(
     known: Float[np.ndarray, "fitted d"], classes: Int[np.ndarray, "fitted"], new: Float[np.ndarray, "tested d"]
 ) -> Int[np.ndarray, "tested"]:
-    """Fits least squares to one-hot classes and names the class with the largest value."""
+    """Fits least squares to one-hot classes and predicts the class with the largest value."""
     centre = known.mean(0)
     x = np.column_stack([known - centre, np.ones(len(known))]).astype(np.float64)
     y = np.eye(classes.max() + 1)[classes]

@@ -19,7 +19,7 @@ Head = tuple[int, int]
 
 @dataclass(frozen=True)
 class MechanismSettings:
-    """How a model is looked at."""
+    """The inputs and the examples."""
 
     inputs: Annotated[int, "Sequences to count on, equally many of each hop class."] = 600
     seed: Annotated[int, "Seed of the sequences."] = 0
@@ -95,7 +95,7 @@ class Look:
     head: int | None
     """The head that pays it: of several heads, the one that pays most to a single key."""
     token: str
-    """What can be read afterwards: the likeliest token in the model's unembedding; the token itself for the ideal."""
+    """What can be read afterwards: the most likely token in the model's unembedding; the token itself for the ideal."""
     chance: float
     """The probability that the unembedding gives it; 1 for the ideal."""
     function: str

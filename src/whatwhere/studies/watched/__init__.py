@@ -1,7 +1,7 @@
-"""Which heads of somebody's own model become positional or symbolic while it trains?
+"""Which heads of your own model become positional or symbolic while it trains?
 
-It is no question that a command can ask: a :class:`~whatwhere.studies.watched.callbacks.HeadWatch` measures it in the
-training loop. Its tables, figures and summary are those of a study, and ``whatwhere report DIR`` draws them.
+There is no command for it: a :class:`~whatwhere.studies.watched.callbacks.HeadWatch` measures it in the training loop.
+Its tables, figures and summary are those of a study, and ``whatwhere report DIR`` draws them.
 """
 
 from __future__ import annotations
