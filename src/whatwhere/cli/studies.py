@@ -29,7 +29,7 @@ def command_of(study: Study) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         settings = study.with_settings(**record_of(study.settings_type(), given))
-        if not goes_ahead(study, settings, given):
+        if not confirm_cost(study, settings, given):
             return
         measured = (_measure(study, *asked, settings, given["force"]) for asked in _asked(study, settings, given))
         results = {one.name: one for one in measured}
@@ -165,7 +165,7 @@ def _content(results: Results) -> dict[str, Any]:
     return {"directory": directory, "settings": results.settings, "tables": tables}
 
 
-def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
+def confirm_cost(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
     """Prints the estimated cost of a study, and asks for confirmation if it may cost money."""
     from whatwhere.studies.results import Results
 

@@ -94,14 +94,14 @@ def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir
 
 def _assist(run: Run, processes: Processes) -> int:
     """Trains as one of several processes, and returns the exit code; the first process prints for all."""
-    from whatwhere.training.distributed import OtherEnded
+    from whatwhere.training.distributed import ProcessLost
     from whatwhere.training.loop import train as train_run
 
     try:
         train_run(run, processes=processes)
     except Interrupted:
         return INTERRUPTED
-    except OtherEnded:
+    except ProcessLost:
         return 2
     return 0
 

@@ -35,14 +35,14 @@ _BLOCKS = 8
 """The least number of blocks for all swaps of a query; swaps within a block are computed twice."""
 
 
-def taking_part(weighting: Factors) -> Bool[Tensor, "row query key"]:
+def swappable_keys(weighting: Factors) -> Bool[Tensor, "row query key"]:
     """The keys whose swaps can have a positive weight: for the others, both factors are 0 or underflow to 0."""
     return (weighting.top > 0) | (weighting.bottom > 0)
 
 
 def important_keys(weighting: Factors, epsilon: float = EPSILON) -> Bool[Tensor, "row query key"]:
     """The set S: all swaps without a key in it share at most ``epsilon`` of the weight. All counted keys, if many."""
-    counted = taking_part(weighting)
+    counted = swappable_keys(weighting)
     count = counted.sum(-1, keepdim=True)
     top, bottom = weighting.top, weighting.bottom
     own = bottom.masked_fill(~counted, torch.inf).amin(-1, keepdim=True)  # of the top key, in both factors
@@ -97,7 +97,7 @@ class _LongInputs:
         self.bottom = torch.stack([weighting.bottom for weighting in weightings])
         with torch.no_grad():
             self.chosen = torch.stack([important_keys(weighting) for weighting in weightings])
-            self.counted = torch.stack([taking_part(weighting) for weighting in weightings])
+            self.counted = torch.stack([swappable_keys(weighting) for weighting in weightings])
             many = (self.chosen == self.counted).all(-1) & (self.counted.sum(-1) > 1)
             self.full = many.any(0)  # [row, query]
         self.waves = _waves(tuple(layer.rotation.frequencies.tolist()), logits.shape[-1]).to(logits.device)

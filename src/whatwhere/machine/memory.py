@@ -26,7 +26,7 @@ def require(wanted: int, what: str) -> None:
     free = free_bytes()
     if free is not None and wanted > free:
         raise WhatwhereError(
-            f"{what} would take about {in_words(wanted)} of memory, and {in_words(free)} are free. "
+            f"{what} would take about {format_bytes(wanted)} of memory, and {format_bytes(free)} are free. "
             "Ask for less, or use a larger machine."
         )
 
@@ -75,7 +75,7 @@ def threads_that_fit(wanted: int) -> int:
     return wanted if free is None else max(1, min(wanted, free // _THREAD))
 
 
-def in_words(count: float) -> str:
+def format_bytes(count: float) -> str:
     """A number of bytes as readable text, in powers of ten."""
     for unit, of in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= of:

@@ -19,7 +19,7 @@ from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.evidence import command_for
 from whatwhere.studies.result_places import Place, is_reproduction, no_results, places_in
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import resolve
 from whatwhere.studies.subject import ALONE
 from whatwhere.tasks import task_from_dict
@@ -87,7 +87,7 @@ def _content(results: Results) -> dict[str, Any]:
     """The tables of one study that its part of the page reads, and its other data."""
     study = results.study
     complete = results.manifest is not None and results.manifest.record.complete
-    with fitting([results]):
+    with consistent_tables([results]):
         return {
             "settings": plain(results.settings),
             "tables": {name: by_column(results[name]) for name in study.page_tables if results.has(name)},

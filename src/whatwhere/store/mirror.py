@@ -100,7 +100,7 @@ class Mirror:
         """
         name = path.relative_to(self.directory).as_posix()
         target = f"{self.root}/{name}"
-        with self._in_words(f"{name} could not be copied to {self.url}", f"It is kept in {path}. "):
+        with self._explained(f"{name} could not be copied to {self.url}", f"It is kept in {path}. "):
             if path.exists():
                 version = _version_here(path)
                 self._send(path, target)
@@ -119,7 +119,7 @@ class Mirror:
         self.files.mv(target + TEMPORARY_SUFFIX, target)
 
     def _fetch(self, names: Sequence[str], there: dict[str, str]) -> None:
-        with self._in_words(f"{self.url} could not be read"):
+        with self._explained(f"{self.url} could not be read"):
             beside = [self.directory / f"{name}{TEMPORARY_SUFFIX}" for name in names]
             for path in beside:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class Mirror:
 
     def _there(self) -> dict[str, str]:
         """The version of each remote file."""
-        with self._in_words(f"{self.url} could not be read"):
+        with self._explained(f"{self.url} could not be read"):
             found = self.files.find(self.root, detail=True)
         versions = {}
         for path, info in found.items():
@@ -162,7 +162,7 @@ class Mirror:
         (self.records / f"{name}.json").unlink(missing_ok=True)
 
     @contextmanager
-    def _in_words(self, what: str, kept: str = "") -> Iterator[None]:
+    def _explained(self, what: str, kept: str = "") -> Iterator[None]:
         """Turns the errors of any file system into ours; each library raises its own types, so all are caught."""
         try:
             yield

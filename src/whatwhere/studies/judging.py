@@ -20,7 +20,7 @@ from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
 from whatwhere.studies.evidence import Evidence, NotTested, judged_on
-from whatwhere.studies.results import fitting
+from whatwhere.studies.results import consistent_tables
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -106,7 +106,7 @@ def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding]
     refused: NotTested | None = None
     for one in evidence:
         try:
-            with fitting(one.found):
+            with consistent_tables(one.found):
                 findings.append(claim.measure(one))
         except NotTested as reason:
             refused = refused or reason

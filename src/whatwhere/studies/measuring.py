@@ -14,7 +14,7 @@ from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.manifest import Existing
 from whatwhere.store.tables import write_csv
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
 from whatwhere.studies.subject import Opened
 
@@ -102,7 +102,7 @@ def draw(
     for figure in study.figures:
         if figure.shows != kind or not all(one.has(name) for one in results.values() for name in figure.tables):
             continue
-        with style(), fitting(results.values()):
+        with style(), consistent_tables(results.values()):
             written += save_figure(resolve(figure.draw)(results), into / f"{figure.name}{suffix}")
         written += _write_data(figure, results, into, suffix)
     return written

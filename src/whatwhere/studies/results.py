@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def fitting(results: Iterable[Results]) -> Iterator[None]:
+def consistent_tables(results: Iterable[Results]) -> Iterator[None]:
     """Turns exceptions while tables from disk are drawn or judged into an error about inconsistent tables.
 
     Each table may be undamaged and still lack rows, steps or names that others or the program need. For tables that
@@ -188,12 +188,12 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     def blocks(self) -> list[Any]:
         """What the command prints, for rich."""
-        with fitting([self]):
+        with consistent_tables([self]):
             return list(resolve(self.study.summary)(self))
 
     def figures(self) -> dict[str, Canvas]:
         """The figures of these results, by name, as matplotlib figures."""
-        with fitting([self]):
+        with consistent_tables([self]):
             return {
                 figure.name: resolve(figure.draw)({self.name: self})
                 for figure in self.study.figures

@@ -45,7 +45,7 @@ def excludes_zero(value: Estimate) -> bool:
     return value.low > 0 or value.high < 0
 
 
-def in_words(value: Estimate) -> str:
+def estimate_text(value: Estimate) -> str:
     """``0.33 (0.26 to 0.41, 3 seeds)``."""
     shown = f"{round(value.value, 9) + 0.0:.3g}"  # rounding errors of a difference become 0
     if not math.isnan(value.low):

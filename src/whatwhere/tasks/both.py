@@ -95,14 +95,14 @@ class BothTask(Task):
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """As in the letter task. No distance grows, since extra tokens stand before the window."""
-        extra = self.by_letter.extra(rng, self._lettered(batch), count)
+        extra = self.by_letter.extra(rng, self._as_letter_task(batch), count)
         return self.vocabulary.from_letters(extra)
 
     def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
         """As in the letter task."""
-        return self.by_letter.fillers(self._lettered(batch))
+        return self.by_letter.fillers(self._as_letter_task(batch))
 
-    def _lettered(self, batch: Batch) -> Batch:
+    def _as_letter_task(self, batch: Batch) -> Batch:
         return replace(batch, tokens=self.vocabulary.letter_tokens(batch.tokens), vocabulary=self.by_letter.vocabulary)
 
     @property
@@ -170,7 +170,7 @@ class BothTask(Task):
         paths, tokens = batch.paths.copy(), batch.tokens.copy()
         paths[rows, batch.hops] = rivals
         if where == EVERY:
-            paths = self._parted(rng, batch, rivals)
+            paths = self._separate_paths(rng, batch, rivals)
             self._mislead(rng, batch, tokens, extra_target)
         for hop in range(self.max_hops):
             (some,) = np.nonzero((last == hop) if where == LAST else (last >= hop))
@@ -190,7 +190,7 @@ class BothTask(Task):
         allowed = (alone & (np.arange(self.target) != places[:, None])).T  # [target, n]
         return random_subset(rng, allowed, np.ones(len(window), np.int64)).argmax(0)
 
-    def _parted(self, rng: np.random.Generator, batch: Batch, rivals: Each) -> Int32[np.ndarray, "n visited"]:
+    def _separate_paths(self, rng: np.random.Generator, batch: Batch, rivals: Each) -> Int32[np.ndarray, "n visited"]:
         """Paths to the rivals through pre-target tokens that the letters do not visit."""
         start = batch.tokens.shape[1] - 1 - self.context
         free = np.ones((self.context, len(batch)), bool)

@@ -27,7 +27,7 @@ CHECKED_QUERIES = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Seen:
+class LayerCall:
     """One call of an attention layer. Keys and values may be grouped: query heads in equal runs share a group."""
 
     layer: int
@@ -51,7 +51,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LayerMeasurement:
     """What was measured of a layer besides its trace."""
 
     layout: str
@@ -67,8 +67,8 @@ class Reading:
 
 
 def layer_trace(
-    seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
-) -> tuple[LayerTrace, Reading]:
+    seen: LayerCall, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
+) -> tuple[LayerTrace, LayerMeasurement]:
     """The trace of a layer at some query positions, and its other measurements.
 
     ``declared`` are the frequency tables that the model holds; ``name`` is for errors.
@@ -112,8 +112,8 @@ def layer_trace(
             f"output that differs from its own by {error:.1g} of the largest value, and {tolerance:.1g} is allowed. "
             "Its attention does something that a trace does not hold."
         )
-    reading = Reading(seen.planes.layout, seen.planes.first, found.factor, error, ANGLES * tolerance)
-    return layer, reading
+    measurement = LayerMeasurement(seen.planes.layout, seen.planes.first, found.factor, error, ANGLES * tolerance)
+    return layer, measurement
 
 
 def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tensor, "batch head query d_head"]:
@@ -122,7 +122,7 @@ def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tens
     return x.take_along_dim(places[:, None, :, None], 2)
 
 
-def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
+def _visible(seen: LayerCall, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
     """The mask's rows of the asked queries: one set for all inputs, if they all see the same."""
     keys = torch.arange(seen.keys.shape[2], device=places.device)
     if seen.mask is None:
@@ -136,7 +136,7 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
     return rows[0] if places.ndim == 1 and bool((rows == rows[:1]).all()) else rows
 
 
-def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
+def _output_error(layer: LayerTrace, seen: LayerCall, group: int) -> float:
     """The error of the rebuilt output (attention times values) of a few queries that see at least one key."""
     asked = layer.queries.shape[2]
     some = torch.linspace(0, asked - 1, min(CHECKED_QUERIES, asked), device=layer.keys.device).long()

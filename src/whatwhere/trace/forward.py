@@ -29,7 +29,7 @@ CELLS_AT_ONCE = 1 << 24
 """Attention weights of a changed layer that are in memory at a time: 64 MB."""
 
 
-class _Enough(Exception):
+class _AllLayersRun(Exception):
     """Ends the forward pass once all requested layers have run; not an error."""
 
 
@@ -154,7 +154,7 @@ class Traceable(ABC):
             if call.layer in chosen:
                 kept[call.layer] = reduce(changes.attend(call.read(places)))
                 if len(kept) == len(set(chosen)):
-                    raise _Enough
+                    raise _AllLayersRun
             return changes.edit(call)
 
         self._pass(given, visit, {*chosen, *changes.layers})
@@ -199,7 +199,7 @@ class Traceable(ABC):
             def keep(output: Tensor) -> Tensor:
                 kept[call.layer] = output
                 if len(kept) == len(layers):
-                    raise _Enough
+                    raise _AllLayersRun
                 return output
 
             return keep
@@ -220,7 +220,7 @@ class Traceable(ABC):
                 which = ", ".join(map(str, self.attending)) or "it has none"
                 raise WhatwhereError(f"expected a layer of {self.name} that attends ({which}), got {still[0]}.")
             logits = self.forward(inputs, noted, layers)
-        except _Enough:
+        except _AllLayersRun:
             return None
         if missing := sorted(set(layers) - passed):
             raise WhatwhereError(

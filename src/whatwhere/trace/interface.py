@@ -21,14 +21,14 @@ from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import interleaved_to_half
-from whatwhere.trace.attention import Seen
+from whatwhere.trace.attention import LayerCall
 from whatwhere.trace.rotation import NotARotation, Planes, find_planes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 IMPLEMENTATIONS = ("eager", "sdpa")
-Look = Callable[[int, Tensor, Tensor, Callable[[], Seen]], Tensor]
+Look = Callable[[int, Tensor, Tensor, Callable[[], LayerCall]], Tensor]
 """Callback: layer, output ``[batch, seq, head, d_value]``, values, reader of the call; returns the output to use."""
 _watching = threading.RLock()
 """The interface is global, so one model is watched at a time."""
@@ -76,14 +76,14 @@ class Watch:
             for module in self.modules:
                 undo.callback(module.register_forward_pre_hook(self._remember, with_kwargs=True).remove)
             for name in used:
-                undo.callback(_put_back, functions, name, functions.get(name))
-                functions[name] = self._stand_in(functions.get(name))
+                undo.callback(_restore, functions, name, functions.get(name))
+                functions[name] = self._replacement(functions.get(name))
             yield
 
     def _remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._calls[module] = args, kwargs
 
-    def _stand_in(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
+    def _replacement(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
         def attend(
             module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, **kwargs: Any
         ) -> Any:
@@ -102,7 +102,7 @@ class Watch:
 
     def _seen(
         self, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor, kwargs: dict[str, Any]
-    ) -> Seen:
+    ) -> LayerCall:
         plain_queries, plain_keys = self._probe(module, 1.0, 0.0)
         kind = module.layer_idx, bool(torch.equal(plain_keys, key))
         if kind not in self.planes:
@@ -112,7 +112,7 @@ class Watch:
             except NotARotation as reason:
                 raise WhatwhereError(f"{self.name} cannot be read: in layer {module.layer_idx} {reason}.") from reason
         scale = kwargs.get("scaling")
-        return Seen(
+        return LayerCall(
             layer=module.layer_idx,
             queries=query,
             keys=key,
@@ -152,7 +152,7 @@ class Watch:
         raise WhatwhereError(f"{self.name} cannot be read: called a second time, its attention took another way.")
 
 
-def _put_back(functions: Any, name: str, own: Callable[..., Any] | None) -> None:
+def _restore(functions: Any, name: str, own: Callable[..., Any] | None) -> None:
     """Restores the function that was registered in the interface before ours."""
     del functions[name]
     if functions.get(name) is not own:
@@ -195,7 +195,7 @@ class WatchGPTJ:
             output, weights = own(query, key, value, attention_mask)  # [batch, head, seq, d_head]
             rotary = module.rotary_dim or module.head_dim
             seen = partial(
-                Seen,
+                LayerCall,
                 layer=layer,
                 queries=query,
                 keys=key,

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.attention import Reading, Seen, layer_trace
+from whatwhere.trace.attention import LayerCall, LayerMeasurement, layer_trace
 from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.interface import Watch, WatchGPTJ
 from whatwhere.trace.layer import LayerTrace, Tokens
@@ -92,7 +92,7 @@ class RotaryModel(Traceable):
         self.name = name or self.family
         self.config = model.config.get_text_config(decoder=True)
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
-        self.readings: dict[int, Reading] = {}
+        self.measurements: dict[int, LayerMeasurement] = {}
         """Measurements of each layer in the last pass, besides its trace."""
         check_family(self.name, model.config)
         self._planes: dict[Any, Planes] = {}
@@ -106,11 +106,11 @@ class RotaryModel(Traceable):
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
         """See :class:`Traceable`. Each layer that is read is verified against its own output."""
-        self.readings = {}
+        self.measurements = {}
 
-        def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], Seen]) -> Tensor:
+        def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], LayerCall]) -> Tensor:
             def read(places: Tensor) -> LayerTrace:
-                found, self.readings[layer] = layer_trace(seen(), places, self.tables(), self.name)
+                found, self.measurements[layer] = layer_trace(seen(), places, self.tables(), self.name)
                 return found
 
             group = output.shape[2] // value.shape[1]

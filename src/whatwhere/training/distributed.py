@@ -27,7 +27,7 @@ from whatwhere.training.config import TrainingConfig
 T = TypeVar("T")
 
 
-class OtherEnded(WhatwhereError):
+class ProcessLost(WhatwhereError):
     """Another process of the same training ended, or cannot be reached."""
 
 
@@ -50,7 +50,7 @@ class Processes:
         if self.size == 1:
             return make()
         made = [make() if self.first else None]
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.broadcast_object_list(made, src=0)
         return made[0]  # pyright: ignore[reportReturnType]
 
@@ -59,7 +59,7 @@ class Processes:
         if self.size == 1:
             return list(numbers)
         sums = torch.tensor(numbers, dtype=torch.float64)
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.all_reduce(sums)
         return sums.tolist()
 
@@ -68,7 +68,7 @@ class Processes:
         if self.size == 1:
             return
         flat = torch.cat([gradient.flatten() for gradient in gradients])
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.all_reduce(flat)
         for gradient, total in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(total.view_as(gradient))
@@ -105,7 +105,7 @@ def joined() -> Iterator[Processes]:
     """Joins the processes that torchrun (or anything that sets the same variables) started; one process otherwise.
 
     Raises:
-        OtherEnded: the others cannot be reached.
+        ProcessLost: the others cannot be reached.
         WhatwhereError: the variables are not as torchrun sets them.
     """
     world = _variable("WORLD_SIZE", 1, least=1)
@@ -120,7 +120,7 @@ def joined() -> Iterator[Processes]:
     gpus, local = torch.cuda.device_count(), _variable("LOCAL_RANK", 0)
     if local < gpus:
         torch.cuda.set_device(local)
-    with _others_may_end():
+    with _reporting_lost_processes():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo")
     try:
         beside = _variable("LOCAL_WORLD_SIZE", 1, least=1)
@@ -154,13 +154,13 @@ def _variable(name: str, default: int, least: int = 0) -> int:
 
 
 @contextmanager
-def _others_may_end() -> Iterator[None]:
+def _reporting_lost_processes() -> Iterator[None]:
     """Turns a broken connection to another process into an error message; other exceptions pass through."""
     try:
         yield
     except RuntimeError as error:
         if isinstance(error, distributed.DistError) or "gloo" in str(error):
-            raise OtherEnded(
+            raise ProcessLost(
                 "another process of this training ended or cannot be reached; its own message says why. "
                 "What was saved is whole: fix it, then continue with --resume."
             ) from error

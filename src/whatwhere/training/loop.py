@@ -94,7 +94,7 @@ def train(
     held = run.held("train") if processes.first else nullcontext()
     with held, stop_requests() as stopping:
         training = _Training(run, warn or (lambda _: None), processes)
-        return training.go(observer or (lambda _: None), stopping)
+        return training.run_steps(observer or (lambda _: None), stopping)
 
 
 class _Training:
@@ -128,7 +128,7 @@ class _Training:
             self._restore(state)
             self.rows = processes.share(lambda: [row for row in run.metrics() if row["step"] <= self.step])
 
-    def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
+    def run_steps(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
         by_hop: tuple[float, ...] = ()
         if not self.rows:  # otherwise step 0 was evaluated before the interruption
@@ -235,7 +235,7 @@ class _Training:
     def _restore(self, state: State) -> None:
         """Restores a saved state."""
         set_weights(self.model, state.below("model."), self.run.directory / "resume")
-        self.optimiser.remember(state.below("adam."))
+        self.optimiser.restore(state.below("adam."))
         self.counters = counters_of(state)
         self.step = state.step
 

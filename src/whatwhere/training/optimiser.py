@@ -65,7 +65,7 @@ class Optimiser:
             for moment, value in optimiser.state.get(parameter, {}).items()
         }
 
-    def remember(self, moments: Mapping[str, np.ndarray]) -> None:
+    def restore(self, moments: Mapping[str, np.ndarray]) -> None:
         """Restores the result of :meth:`moments`."""
         for part, optimiser in zip(self._parts, self._optimisers, strict=True):
             for i in part:

@@ -40,7 +40,7 @@ class RayCluster:
         self._tasks: dict[Any, Job] = {}
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """No limit: Ray has its own queue."""
         return math.inf
 

@@ -71,7 +71,7 @@ class Executor(Protocol):
     """Runs jobs, some of them in parallel."""
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """How many more jobs can begin now."""
         ...
 
@@ -94,7 +94,7 @@ class ThisProcess:
         self._job: Job | None = None
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """One job at a time."""
         return 0 if self._job is not None else 1
 
@@ -142,7 +142,7 @@ def run_jobs(
     running: set[str] = set()
     while waiting or running:
         for job in list(waiting):
-            if executor.room < 1:
+            if executor.free_slots < 1:
                 break
             needed = set(job.needs) & known.keys()
             if needed & failed:

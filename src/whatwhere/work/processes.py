@@ -42,7 +42,7 @@ class WorkerProcesses:
         self._workers: list[_Worker] = []
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """One job for each process."""
         return self._count - sum(worker.job is not None for worker in self._workers)
 

@@ -22,11 +22,11 @@ from whatwhere.store.files import write_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import study_named
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Progress, decisive, resolve
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Executor, Job, Observer, run_jobs
-from whatwhere.work.jobs import begun, run_study, train_run
+from whatwhere.work.jobs import open_or_create, run_study, train_run
 from whatwhere.work.sweep_spec import Item
 
 TABLE = "sweep.csv"
@@ -53,7 +53,7 @@ class Sweep:
         for item in self.items:
             config, directory = item.training, self._directory(item)
             if config is not None and Run(directory).exists:
-                begun(directory, config)
+                open_or_create(directory, config)
 
     def run(self, executor: Executor, retries: int, observer: Observer = lambda _job, _event, _about: None) -> None:
         """Runs the items that are not done; a failed item is retried, then reported, and does not stop the others."""
@@ -123,7 +123,7 @@ class Sweep:
             study = study_named(name)
             if study.outcomes is not None:
                 results = Results.open(study, directory / name, item.name)
-                with fitting([results]):
+                with consistent_tables([results]):
                     found = resolve(study.outcomes)(results)
                 row |= {f"{name}_{key}": value for key, value in found.items()}
         return row

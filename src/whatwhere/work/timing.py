@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from whatwhere.machine.memory import in_words
+from whatwhere.machine.memory import format_bytes
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.store.manifest import Manifest
@@ -86,7 +86,7 @@ def duration(seconds: float) -> str:
 
 def size(count: float) -> str:
     """A number of bytes as text; empty for NaN."""
-    return "" if count != count else in_words(count)
+    return "" if count != count else format_bytes(count)
 
 
 def training_seconds(configs: Sequence[TrainingConfig], workers: int) -> float:

@@ -46,7 +46,7 @@ def judge_items(
     return [
         replace(verdict, partner=partner.item if partner and len(about[verdict.claim]) > 1 else None)
         for item, partner, verdict in judged
-        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or tells_pairs(item))
+        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or reports_pairs(item))
     ]
 
 
@@ -57,7 +57,7 @@ def partners_of(items: Sequence[Item]) -> dict[str, Item]:
     return {name: partner for name, partner in found.items() if partner is not None}
 
 
-def tells_pairs(item: Item) -> bool:
+def reports_pairs(item: Item) -> bool:
     """Whether claims about both tasks are reported for it, and not for its partner."""
     return item.task == LETTER or DATA in changes_of(item.condition)
 

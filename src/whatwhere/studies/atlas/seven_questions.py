@@ -22,7 +22,7 @@ from whatwhere.studies.atlas.seed_effects import paired
 from whatwhere.studies.atlas.seed_numbers import FEWEST, Answered, mean
 from whatwhere.studies.atlas.tables import Answer
 from whatwhere.studies.claim import listed
-from whatwhere.studies.seed_means import in_words, over_seeds
+from whatwhere.studies.seed_means import estimate_text, over_seeds
 
 DECOY, NO_DROPOUT, TWICE, LONGER = "decoy", "attention dropout 0", "rate x2", "steps x2"
 MOST, HALF = 0.9, 0.5
@@ -158,7 +158,7 @@ def answers(found: Answered) -> list[Answer]:
         for key, part in question.parts.items():
             value, detail = parts[key]
             result = came_out(part, value)
-            text = "Not answered:" if result == NOT_ANSWERED else f"{in_words(value)};"
+            text = "Not answered:" if result == NOT_ANSWERED else f"{estimate_text(value)};"
             sentence = f"{text} {detail.removesuffix('.')}."
             rows.append(Answer(name, key, part.number, value, part.expected, part.threshold, result, sentence))
     return rows

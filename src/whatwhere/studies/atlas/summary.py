@@ -23,7 +23,7 @@ from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
 from whatwhere.studies.atlas.seven_questions import HALF, MOST
 from whatwhere.studies.atlas.tables import OUTCOMES, Answer, Cell, Item, Missing, RecipePair
 from whatwhere.studies.results import Results
-from whatwhere.studies.seed_means import FEWEST_SEEDS, in_words
+from whatwhere.studies.seed_means import FEWEST_SEEDS, estimate_text
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
@@ -80,7 +80,7 @@ def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
         blocks += [Text(f"\n{question.question}", style="bold")] if mine else []
         for row in mine:
             came = _upper(row.came_out.replace("otherwise", "not as expected"))
-            sentence = f"{came}. {_upper(row.number)}: {in_words(row.value)}; expected {row.threshold}."
+            sentence = f"{came}. {_upper(row.number)}: {estimate_text(row.value)}; expected {row.threshold}."
             blocks.append(Padding(Text(sentence), (0, 0, 0, 2)))
     if left := len(rows) - len(answered):
         blocks.append(f"\n{left} of {len(rows)} numbers are not answered yet: the table answers says what each needs.")

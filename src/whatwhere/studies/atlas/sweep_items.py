@@ -13,7 +13,7 @@ from whatwhere.store.files import read_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import study_named
 from whatwhere.studies.atlas.tables import Missing
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Progress
 from whatwhere.studies.subject import SWEEP_TABLE
 from whatwhere.training.run import Run
@@ -78,7 +78,7 @@ def read_items(
                 missing.append(Missing(name, status, problem or "not scored"))
             else:
                 item = DoneItem(name, run, studies)
-                with fitting(studies.values()):
+                with consistent_tables(studies.values()):
                     done.append((item, read(item)))
         except WhatwhereError as error:
             missing.append(Missing(name, "damaged", str(error)))

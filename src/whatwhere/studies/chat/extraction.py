@@ -45,7 +45,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadAnswer:
     """The answers read from a reply; None for no answer."""
 
     strict: str | None
@@ -57,17 +57,17 @@ class Reading:
         return verdict.get(self.strict, Verdict.WRONG), verdict.get(self.lenient, Verdict.WRONG)
 
 
-def read_answer(task: str, reply: str, *, truncated: bool = False) -> Reading:
+def read_answer(task: str, reply: str, *, truncated: bool = False) -> ReadAnswer:
     """Reads the answer of one reply to a task of :data:`TOKENS`, without any separate reasoning.
 
     ``truncated`` tells that the model was cut off (a token limit, a filter) before it ended.
     """
     if truncated:
-        return Reading(None, None)
+        return ReadAnswer(None, None)
     trimmed = reply.strip()
     if re.fullmatch(TOKENS[task], trimmed):
-        return Reading(trimmed, trimmed)
-    return Reading(None, _lenient(TOKENS[task], trimmed))
+        return ReadAnswer(trimmed, trimmed)
+    return ReadAnswer(None, _lenient(TOKENS[task], trimmed))
 
 
 def _lenient(token: str, reply: str) -> str | None:

@@ -20,7 +20,7 @@ from whatwhere.studies.chat import tabulation
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
 from whatwhere.studies.chat.plan import LOGS, Plan, make_plan
 from whatwhere.studies.chat.providers import PAPER
-from whatwhere.studies.chat.redaction import secrets, strike_out, without
+from whatwhere.studies.chat.redaction import remove_keys, secrets, without
 from whatwhere.studies.chat.tables import ChatSettings
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -39,7 +39,7 @@ def measure(subject: str | Path, settings: ChatSettings, results: Results, progr
         KeyboardInterrupt: it was interrupted; replies so far are kept.
     """
     if isinstance(subject, Path):
-        strike_out(subject)
+        remove_keys(subject)
         results.write("quoted", tabulation.quoted())
         _tabulate(results, read_logs([subject]), f"below {subject}")
         return
@@ -92,7 +92,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
     """Asks all blocks, or only those of the screening if the model fails it; returns the blocks that were asked."""
     settings = plan.settings
     model = plan.provider.open(plan.arguments, greedy=settings.temperature == 0)
-    strike_out(folder, plan.arguments)  # an earlier process may have been killed before it
+    remove_keys(folder, plan.arguments)  # an earlier process may have been killed before it
     try:
         if settings.screen and (first := plan.screening):
             _ask_blocks(plan, model, first, folder, progress)
@@ -102,7 +102,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
                 return first
         _ask_blocks(plan, model, plan.blocks, folder, progress)
     finally:
-        strike_out(folder, plan.arguments)
+        remove_keys(folder, plan.arguments)
     return plan.blocks
 
 

@@ -21,7 +21,7 @@ from zipfile import ZipFile, is_zipfile
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_text, write_text
 
-STRUCK_OUT = "[key]"
+REMOVED = "[key]"
 _SECRET = re.compile(
     r"(?:^|[_-])(?:(?:api)?keys?|token|secrets?|password|passwd|passphrase|pat|credentials?|authorization|auth|bearer"
     r"|cookies?|headers?)$",
@@ -134,11 +134,11 @@ def _reference(value: str) -> str | None:
 def without(text: str, keys: Sequence[str]) -> str:
     """A text with every key replaced."""
     for key in keys:
-        text = text.replace(key, STRUCK_OUT)
+        text = text.replace(key, REMOVED)
     return text
 
 
-def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
+def remove_keys(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
     """Removes keys from all inspect-ai logs in a directory and below, and from its index files.
 
     The directory need not exist, and no other file is changed; ``arguments`` are the model's.
@@ -164,13 +164,13 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
         with reading_log(path):
             # Keys among the model arguments: of an evaluation that inspect-ai itself was told to run.
             named = _secret_arguments(read_eval_log(str(path), header_only=True).eval.model_args)
-            own = [text for _, text in named if not _reference(text) and text != STRUCK_OUT]
+            own = [text for _, text in named if not _reference(text) and text != REMOVED]
             if not own and not _holds(path, keys):
                 continue
             parts = [part for text in own for part in (text, *text.split()) if len(part) >= _SHORTEST]
             log = EvalLog.model_validate_json(without(read_eval_log(str(path)).model_dump_json(), [*keys, *parts]))
         log.eval.model_args = _change_texts(
-            log.eval.model_args, lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text
+            log.eval.model_args, lambda name, text: REMOVED if is_secret(name) and not _reference(text) else text
         )
         write_eval_log(log, str(path))
         changed.append(path)

@@ -29,11 +29,11 @@ from whatwhere.studies.dynamics.learned_runs import (
     Heads,
     Kinds,
     Which,
-    at_the_end,
     chosen_heads,
     final_kinds,
     learned,
     over_band,
+    over_band_and_readings,
 )
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
@@ -77,7 +77,7 @@ def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
     run, heads = chosen_heads(evidence, model, which)
     kinds = final_kinds(run.scores, heads)
-    others = at_the_end(run, lambda history: _present(final_kinds(history, heads)))
+    others = over_band_and_readings(run, lambda history: _present(final_kinds(history, heads)))
     return _finding(
         run, _present(kinds), f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training.", elsewhere=others
     )
@@ -129,7 +129,7 @@ def letter_symbolic_only(evidence: Evidence) -> Finding:
         f"Of {_OF['sufficient']}, {_kinds_text(kinds)} by the end of training; of all heads {len(positional)} are "
         "purely positional."
     )
-    others = at_the_end(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
+    others = over_band_and_readings(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
     return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional, elsewhere=others)
 
 

@@ -73,7 +73,7 @@ def over_band(run: Training, number: Callable[[ScoreHistory], float]) -> dict[st
     return {"tau": others} if others else {}
 
 
-def at_the_end(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
+def over_band_and_readings(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
     """What a number about the end of training would be at the other temperatures, and with other queries read."""
     others = {name: float(number(history)) for name, history in run.by_reading.items() if name != "last"}
     return over_band(run, number) | ({"queries": others} if others else {})

@@ -37,7 +37,7 @@ def learned(evidence: Evidence, model: str) -> None:
     require_learned(model, [r.accuracy.value for r in rows if r.kind == tables.AS_TRAINED and r.hop is not None])
 
 
-def beside_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
+def against_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
     """Whether a statement about layer 1 exceeds that for shuffled integers, and its rank among all nulls in words.
 
     Other planes and layers may share the geometry (the keys of the construction are aligned in every plane), so their
@@ -70,7 +70,7 @@ def queries_turn(evidence: Evidence, everything: bool) -> Finding:
         f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {slope.value:.2f} per integer "
         f"({ends(slope, between=' to ')}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
     )
-    stands_out, ranks = beside_nulls(evidence, f"queries turn {wanted}")
+    stands_out, ranks = against_nulls(evidence, f"queries turn {wanted}")
     return Finding(row.agreement, why + ranks, None, slope.n, rest_holds=stands_out)
 
 
@@ -86,7 +86,7 @@ def keys_aligned(evidence: Evidence, group: str) -> Finding:
     one = rows[group].alignment
     if group == "all" and one.value < NEAR <= min(rows[name].alignment.value for name in ("target", "pointers")):
         why += " Each window has one direction, and the two are opposite: the head looks at one kind of token only."
-    return Finding(one.value, why + beside_nulls(evidence, f"keys aligned {group}")[1], one.interval, one.n)
+    return Finding(one.value, why + against_nulls(evidence, f"keys aligned {group}")[1], one.interval, one.n)
 
 
 def plane_of_layer_1(evidence: Evidence) -> Finding:

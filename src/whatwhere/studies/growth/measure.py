@@ -28,7 +28,6 @@ from whatwhere.studies.language_models.induction import induction
 from whatwhere.studies.language_models.token_windows import query_positions
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
-from whatwhere.studies.watched.callbacks import undisturbed
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.traceable import traceable
 
@@ -110,7 +109,7 @@ class _Growing:
 
     def evaluate(self, step: int, since: Sequence[float]) -> None:
         """Scores the heads and measures the model; keeps the tables and the state."""
-        with undisturbed(self.model):
+        with evaluation_mode(self.model):
             scores, previous = self._look(step)
             repeated = induction(traceable(self.model), self.corpus.vocabulary, length=self.settings.window // 2 - 1,
                                  seed=self.settings.seed)  # fmt: skip

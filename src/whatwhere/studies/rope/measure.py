@@ -134,7 +134,7 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
     ids = random_tokens(int(model.config.vocab_size), seq, seed)
     layers = model.stream(ids, lambda layer: layer.of_queries(slice(0, 0)))
     tables = [table.detach().to("cpu", torch.float64) for table in model.tables()]
-    readings = list(model.readings.values())
+    readings = list(model.measurements.values())
     expected = [expected_layer(model.config, layer, seq) for layer in model.attending]
     found = []
     for layer, reading, wanted in zip(layers, readings, expected, strict=True):

@@ -13,7 +13,7 @@ from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
 
 
-def _measured_elsewhere(*_: Any) -> None:
+def _measured_in_training(*_: Any) -> None:
     raise WhatwhereError("expected a HeadWatch in a training loop, got a command; see docs/callbacks.md.")
 
 
@@ -25,7 +25,7 @@ WATCHED = Study(
     folder=__name__,
     settings=".tables:WatchSettings",
     tables={"scores": "whatwhere.studies.dynamics.tables:Score", "metrics": ".tables:Loss"},
-    measure=_measured_elsewhere,
+    measure=_measured_in_training,
     figures=(
         Figure("watched-heads", ".figures:draw_heads", ("scores",)),
         Figure("watched-training", ".figures:draw_training", ("scores", "metrics")),

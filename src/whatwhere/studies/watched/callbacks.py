@@ -86,7 +86,7 @@ class HeadWatch:
         self.rows: dict[int, list[Score]] = {}
         """The scores so far, by step."""
         self.losses: dict[int, float] = {}
-        self._take_up(resume)
+        self._load_existing(resume)
         self.seconds = 0.0
         """How long scoring took so far."""
         self._began = self._latest = math.nan
@@ -164,7 +164,7 @@ class HeadWatch:
             return score_rows(step, scores, heads)
 
         layers = sorted(chosen) if chosen else None
-        with undisturbed(self.model):
+        with evaluation_mode(self.model):
             by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.options.queries)
         return [row for rows in by_layer for row in rows]
 
@@ -176,7 +176,7 @@ class HeadWatch:
         choices = (fixed(options.layers), fixed(options.heads), fixed(options.queries), options.tau)
         return WatchSettings(type(self.model).__name__, *choices, *self.inputs.shape)
 
-    def _take_up(self, resume: bool) -> None:
+    def _load_existing(self, resume: bool) -> None:
         """Reads existing scores, if they may be continued."""
         manifest = self.results.manifest
         assert manifest is not None
@@ -235,7 +235,7 @@ def logged(rows: Sequence[Score]) -> dict[str, float]:
 
 
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Runs a model in evaluation mode, then restores the modes of all modules, gradients and random state."""
     modes = [(part, part.training) for part in model.modules()]
     cuda = sorted({weight.device.index for weight in model.parameters() if weight.is_cuda})

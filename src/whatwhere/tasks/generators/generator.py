@@ -94,7 +94,7 @@ def uniform(
     return np.asarray(low, kind) + (rng.random(shape, dtype=np.float32) * span).astype(kind)
 
 
-def lay_path(
+def write_path(
     visited: Bool[np.ndarray, "context n"],
     left: Int[np.ndarray, "seq n"],
     right: Int[np.ndarray, "pointers n"],

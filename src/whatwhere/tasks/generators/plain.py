@@ -15,10 +15,10 @@ from whatwhere.tasks.generators.generator import (
     Generator,
     Role,
     Roles,
-    lay_path,
     letters_of_path,
     letters_pointed_at,
     uniform,
+    write_path,
 )
 from whatwhere.tasks.vocabulary import Each, LetterVocabulary
 
@@ -41,7 +41,7 @@ class Paper(Generator):
         left, right = (uniform(rng, (rows, n), hops, task.letters) for rows in (target + context + 1, context + 1))
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-        lay_path(visited, left, right, first_link=1)
+        write_path(visited, left, right, first_link=1)
         return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
@@ -68,7 +68,7 @@ class Simple(Generator):
         left[:target] = np.where(decoy, running_count(decoy), left[:target])
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-        lay_path(visited, left, right, first_link=1 + decoys)
+        write_path(visited, left, right, first_link=1 + decoys)
         return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
@@ -107,5 +107,5 @@ class Strict(Generator):
         left[target:-1] = uniform(rng, (context, n), first_pointer, letters)
         left[-1] = query
         right = goal_of[left[target:], rows]
-        lay_path(visited, left, right, first_link=1)
+        write_path(visited, left, right, first_link=1)
         return Roles(left, right, integer_of[left[:target], rows], visited)
