@@ -33,6 +33,14 @@ class MissingExtraError(WhatwhereError):
         )
 
 
+def check_least(record: object, **least: int) -> None:
+    """Raises an error if a field of a record is below its least value; None passes."""
+    for name, value in least.items():
+        found = getattr(record, name)
+        if found is not None and found < value:
+            raise WhatwhereError(f"expected {name} of {value} or more, got {found}; raise {name}.")
+
+
 @contextmanager
 def extra_for(purpose: str, package: str, extra: str) -> Iterator[None]:
     """Turns a failed import in the ``with`` block into an error that names the extra to install."""

@@ -66,12 +66,6 @@ class TextSettings:
     tokens_needed: int
     """Of each text."""
 
-    def check_least(self, **least: int) -> None:
-        """Raises an error for settings below the least values given here by name."""
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise WhatwhereError(f"expected {name} of at least {value}, got {getattr(self, name)}; raise {name}.")
-
     def check_texts(self, least: int = 0) -> None:
         """Reads the texts, so that errors are found before a model is loaded."""
         if len(self.text) < least:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 
 Head = tuple[int, int]
@@ -28,9 +28,7 @@ class MechanismSettings:
     examples: Annotated[int, "More inputs of each hop class whose attention is kept, for the page."] = 2
 
     def __post_init__(self) -> None:
-        for name, least in (("inputs", 1), ("seed", 0), ("examples", 0)):
-            if getattr(self, name) < least:
-                raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}.")
+        check_least(self, inputs=1, seed=0, examples=0)
         if self.input is not None and self.hops is not None:
             raise WhatwhereError("expected an input to show or its number of hops, got both; leave one of them out.")
 
