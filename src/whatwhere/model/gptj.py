@@ -108,7 +108,7 @@ class Block(nn.Module):
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
         if serves(x) and (edit is None or not torch.is_grad_enabled()):
-            if edit is None and multiplies(self):
+            if edit is None and multiplies(self, x):
                 return through([self], x, [(query_turn, key_turn)], dropout, kept)
             return alone(self, x, (query_turn, key_turn), dropout, kept, edit)
 
@@ -250,7 +250,7 @@ class GPTJ(nn.Module):
     ) -> Float[Tensor, "batch 1 d_model"]:
         """The residual stream after the last layer at the last position, arguments as for :meth:`residuals`."""
         blocks, x = list(self.layers()), self.embed(tokens, dropout)
-        if serves(x) and multiplies(blocks[0]):
+        if serves(x) and multiplies(blocks[0], x):
             turns = (self.turns_of(layer, tokens.shape[1], positions) for layer in range(len(blocks)))
             return through(blocks, x, list(turns), dropout, kept=1)
         return list(self.residuals(tokens, dropout, True, positions=positions, embedded=x))[-1]
