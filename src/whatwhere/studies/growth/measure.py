@@ -28,6 +28,7 @@ from whatwhere.studies.language_models.induction import induction
 from whatwhere.studies.language_models.token_windows import query_positions
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
+from whatwhere.studies.watched.callbacks import evaluation_mode
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.traceable import traceable
 
