@@ -91,6 +91,8 @@ def _plain_types(command: Any, ctx: Any) -> Any:
     for parameter in [] if command is None else command.get_params(ctx):
         if parameter.param_type_name == "argument":
             parameter.metavar = parameter.metavar or parameter.name.upper()
+            if parameter.required:  # typer writes {MODEL}, which reads like a set of choices
+                parameter.get_usage_pieces = lambda _, name=parameter.metavar: [name]
         elif (kind := parameter.display_type(ctx)) in _TYPES:
             parameter.metavar = _TYPES[kind]
     return command

@@ -56,7 +56,7 @@ def argument_of(record: type, name: str) -> inspect.Parameter:
 def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
     bare = _without_none(kind)
     if get_origin(bare) is tuple:
-        shown = ",".join(map(str, default)) if default else "none"
+        shown = default is not None and (",".join(map(str, default)) or "none")
         return option(name, str | None, None, help=help_text, show_default=shown)
     if bare is bool and default is False:
         return option(name, bool, False, f"--{dashed(name)}", help=help_text)

@@ -60,7 +60,10 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         judged = replace(judged, verdict="ill-posed", depends_on=())
     elif depends:
         judged = replace(judged, verdict="depends")
-    return replace(judged, why=" ".join(_words(judged, verdict, findings)))
+    why = " ".join(_words(judged, verdict, findings))
+    if refused is not None:
+        why += f" Measured with {len(findings)} of {len(evidence)} seeds; with another: {refused}"
+    return replace(judged, why=why)
 
 
 def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[str]:
@@ -78,12 +81,14 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
         )
     for condition, choices in main.elsewhere.items():
         values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
-        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}."
+        there = min(len(_under(findings, condition, choice)) for choice in choices)
+        only = f", measured with {there} of {len(findings)} seeds" if there < len(findings) else ""
+        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}{only}."
     if judged.control is not None:
         on_control, values_there = judged.control
         yield f"On leak-free letter data: {on_control} ({', '.join(f'{value:.3g}' for value in values_there)})."
     if judged.depends_on:
-        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
+        sure = "" if verdict == "depends" else f"; under the conditions of the claim it {verdict}"
         yield f"It depends on {listed(list(judged.depends_on))}{sure}."
     elif across := sum(_reaches_across(claim, finding) for finding in findings) * (judged.verdict == "open"):
         of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""

@@ -1,6 +1,7 @@
 import math
 import weakref
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -26,9 +27,9 @@ def own_products_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whatwhere.model.gptj.multiplies", lambda *_: True)
 
 
-def model_of(product: torch.dtype = HALF, **changes: object) -> GPTJ:
+def model_of(product: torch.dtype = HALF, **changes: Any) -> GPTJ:
     shape = {"layers": 3, "heads": 2, "d_model": 64, "d_mlp": 128, "init_std": 0.1} | changes
-    model = GPTJ(ModelConfig(20, **shape))  # pyright: ignore[reportArgumentType]
+    model = GPTJ(ModelConfig(20, **shape))
     model.multiply_in(product)
     return model
 
@@ -165,7 +166,7 @@ def test_a_batch_without_sequences_has_a_gradient_of_nothing():
     ids=["a training", "an odd MLP", "a narrow model", "few rows without a gradient"],
 )
 def test_widths_that_do_not_fill_a_panel_and_small_inputs_are_left_to_torch(
-    widths: dict[str, int], learns: bool, answer: bool, monkeypatch: pytest.MonkeyPatch
+    widths: dict[str, Any], learns: bool, answer: bool, monkeypatch: pytest.MonkeyPatch
 ):
     here = SimpleNamespace(panel=lambda: 64, own_products=lambda half: int(half))
     monkeypatch.setattr(layers, "loaded", lambda: here)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.answering import answers, shares_by_hop
@@ -97,6 +97,13 @@ def test_a_model_whose_heads_do_no_hop_has_accuracy_and_no_chain(tiny) -> None:
     assert set(results["hops"].source) == {"measured"}
     assert set(results["breaks"].what) == {"accuracy"}
     assert set(results["accuracy"].length) == {17}
+
+
+def test_a_user_is_told_of_lengths_below_that_of_training(tiny) -> None:
+    told = "Inputs of 5, 9 tokens are left out: the model was trained on 17 tokens"
+    with pytest.warns(WhatwhereWarning, match=told):
+        results = study("length", tiny(NumberTask()), inputs=16, lengths=(5, 9, 19), varied_lengths=())
+    assert set(results["accuracy"].length) == {17, 19}
 
 
 def test_progress_counts_the_tokens_to_be_seen(tiny) -> None:

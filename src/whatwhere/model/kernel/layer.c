@@ -29,9 +29,9 @@ int64_t own_products(int64_t half) {
     return 0;
 }
 
-/* A layer in memory: its parameters; its turns and what it drops; weights as packed for the products; what the forward pass
-   leaves for the gradient; its output; the gradients of its parameters, which are added to. Packed weights, y, u and z are
-   in the precision of the products. */
+/* A layer in memory: its parameters; its rotations and dropout masks; its packed weights; what the forward pass stores for
+   the gradient; its output; the gradients of its parameters, which are added to. Packed weights, y, u and z are in the
+   precision of the products. */
 typedef struct {
     const float *norm_weight, *norm_bias, *w_in, *b_mlp, *w_out, *b_out, *query_turn, *key_turn;
     const Dropout *attention, *output;
@@ -40,7 +40,7 @@ typedef struct {
     float *grad_norm_weight, *grad_norm_bias, *grad_w_in, *grad_b_mlp, *grad_w_out, *grad_b_out;
 } Layer;
 
-/* The places of a mask from `at` on, kept in `copy`; NULL if nothing is dropped. */
+/* A mask from entry `at` on, stored in `copy`; NULL if nothing is dropped. */
 static const Dropout *from_place(const Dropout *dropout, int64_t at, Dropout *copy) {
     if (!dropout) return NULL;
     *copy = *dropout;
@@ -55,7 +55,7 @@ static const Dropout *from_place(const Dropout *dropout, int64_t at, Dropout *co
 #include "layers.h"
 #undef HALF
 
-/* The shape of one of several layers: only the last may let go of positions. */
+/* The shape of one of several layers: only the last may keep fewer positions than all. */
 static Shape shape_of(const Shape *shape, int64_t layer, int64_t count) {
     Shape one = *shape;
     if (layer < count - 1) one.kept = one.seq;

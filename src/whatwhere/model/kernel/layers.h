@@ -64,10 +64,10 @@ static inline void NAMED(write_sums)(Number *to, Register sums) {
 #endif
 }
 
-/* n numbers in the precision of the products; `room` is where they go if they must be rounded. */
-static inline const Number *NAMED(rounded)(const float *from, int64_t n, float *room) {
-    write_row(room, 0, n, HALF, from);
-    return (const Number *)room;
+/* n numbers in the precision of the products; they are written to `buffer` if they must be rounded. */
+static inline const Number *NAMED(rounded)(const float *from, int64_t n, float *buffer) {
+    write_row(buffer, 0, n, HALF, from);
+    return (const Number *)buffer;
 }
 
 /* One row or two as terms: a second row that is missing counts as zeros. */
@@ -79,13 +79,13 @@ static inline void NAMED(join_rows)(const Number *restrict one, const Number *re
         for (int64_t i = 0; i < n; i++) to[i] = one[i];
 }
 
-/* `n` columns of rows as terms down the rows; `room` is where the joined rows go. */
-static Terms NAMED(down_rows)(Rows from, int64_t rows, int64_t n, Term *room) {
+/* `n` columns of rows as terms down the rows; joined rows are written to `buffer`. */
+static Terms NAMED(down_rows)(Rows from, int64_t rows, int64_t n, Term *buffer) {
     for (int64_t row = 0; row < rows; row += 2) {
         const Number *one = from.at + row * from.row;
-        NAMED(join_rows)(one, row + 1 < rows ? one + from.row : NULL, n, room + row / 2 * n);
+        NAMED(join_rows)(one, row + 1 < rows ? one + from.row : NULL, n, buffer + row / 2 * n);
     }
-    return (Terms){room, 1, n};
+    return (Terms){buffer, 1, n};
 }
 
 #else
@@ -96,8 +96,8 @@ static inline Register NAMED(add_product)(Register sum, Term left, const Term *r
 
 static inline void NAMED(write_sums)(Number *to, Register sums) { *(Register *)to = sums; }
 
-static inline const Number *NAMED(rounded)(const float *from, int64_t n, float *room) {
-    (void)n, (void)room;
+static inline const Number *NAMED(rounded)(const float *from, int64_t n, float *buffer) {
+    (void)n, (void)buffer;
     return from;
 }
 
@@ -107,8 +107,8 @@ static inline void NAMED(join_rows)(const Number *restrict one, const Number *re
     memcpy(to, one, n * sizeof(Term));
 }
 
-static Terms NAMED(down_rows)(Rows from, int64_t rows, int64_t n, Term *room) {
-    (void)rows, (void)n, (void)room;
+static Terms NAMED(down_rows)(Rows from, int64_t rows, int64_t n, Term *buffer) {
+    (void)rows, (void)n, (void)buffer;
     return (Terms){from.at, 1, from.row};
 }
 
@@ -164,18 +164,18 @@ static void NAMED(times_weights)(Rows a, const Term *packed, int64_t panel, int6
         NAMED(strip)(rows, left, right, depth / TERM, (char *)(c.at + j), c.row, 0);
 }
 
-/* c [columns, b_columns] += a^T b for some columns of a, summed over `rows` rows. Each panel of b is copied to `room`: in
+/* c [columns, b_columns] += a^T b for some columns of a, summed over `rows` rows. Each panel of b is copied to `buffer`: in
    place, its rows are so far apart that they displace each other in the cache. */
-static void NAMED(add_outer)(Terms a, int64_t columns, Terms b, int64_t b_columns, int64_t rows, float *c, Term *room) {
+static void NAMED(add_outer)(Terms a, int64_t columns, Terms b, int64_t b_columns, int64_t rows, float *c, Term *buffer) {
     int64_t terms = (rows + TERM - 1) / TERM;
     for (int64_t j = 0; j < b_columns; j += PANEL) {
-        for (int64_t k = 0; k < terms; k++) memcpy(room + k * PANEL, b.at + k * b.term + j, PANEL * sizeof(Term));
-        NAMED(strip)(columns, a, (Terms){room, 0, PANEL}, terms, (char *)(c + j), b_columns, 1);
+        for (int64_t k = 0; k < terms; k++) memcpy(buffer + k * PANEL, b.at + k * b.term + j, PANEL * sizeof(Term));
+        NAMED(strip)(columns, a, (Terms){buffer, 0, PANEL}, terms, (char *)(c + j), b_columns, 1);
     }
 }
 
 /* Packs a matrix of weights [rows, columns] for products with itself (`along`: sums over its rows) and with its transpose
-   (`across`: sums over its columns). `scratch` has room for LANES rows of it. */
+   (`across`: sums over its columns). `scratch` has space for LANES rows of it. */
 static void NAMED(pack_weights)(const float *weights, int64_t rows, int64_t columns, Term *along, Term *across,
                                 float *scratch) {
     for (int64_t row = 0; row < rows; row += LANES) {
@@ -205,7 +205,7 @@ static Rows NAMED(ends)(const Shape *shape, Number *at, int64_t columns) {
     return (Rows){at + (shape->seq - 1) * columns, shape->seq * columns};
 }
 
-/* z = y W_in^T, of positions that do not go on the keys and values only. */
+/* z = y W_in^T; of positions that are not kept, the keys and values only. */
 static void NAMED(into_z)(const Shape *part, const Term *into, Number *y, Number *z) {
     int64_t d = part->width, wide = 3 * d + part->inner, rows = part->batch * part->seq, panel = d / TERM * PANEL;
     Rows from = {y, d}, to = {z, wide}, keys_and_values = {z + d, wide};
@@ -217,12 +217,12 @@ static void NAMED(into_z)(const Shape *part, const Term *into, Number *y, Number
     }
 }
 
-/* grad_y = grad_z W_in and grad_w_in += grad_z^T y, without what is not there of grad_z. */
+/* grad_y = grad_z W_in and grad_w_in += grad_z^T y; of positions that are not kept, grad_z has keys and values only. */
 static void NAMED(out_of_z)(const Shape *part, const Term *into, Number *grad_z, Number *y, Number *grad_y,
-                            float *grad_w_in, Term *room) {
+                            float *grad_w_in, Term *buffer) {
     int64_t d = part->width, wide = 3 * d + part->inner, rows = part->batch * part->seq, panel = wide / TERM * PANEL;
     Rows of_y = {y, d}, of_z = {grad_z, wide}, keys_and_values = {grad_z + d, wide}, to = {grad_y, d};
-    Term *of_panel = room, *of_y_terms = of_panel + rows * PANEL, *of_z_terms = of_y_terms + (rows + 1) * d / TERM;
+    Term *of_panel = buffer, *of_y_terms = of_panel + rows * PANEL, *of_z_terms = of_y_terms + (rows + 1) * d / TERM;
     Terms y_terms = NAMED(down_rows)(of_y, rows, d, of_y_terms);
     if (part->kept == part->seq) {
         NAMED(times_weights)(of_z, into, panel, rows, wide, d, to);
@@ -242,7 +242,7 @@ static void NAMED(out_of_z)(const Shape *part, const Term *into, Number *grad_z,
     NAMED(add_outer)(z_terms, part->inner, y_terms, d, part->batch, grad_w_in + 3 * d * d, of_panel);
 }
 
-/* Without `keep` nothing is left for a gradient: what lies between the products has room for some sequences only. */
+/* Without `keep` nothing is left for a gradient: y, z and u are overwritten by each group of sequences. */
 static void NAMED(layer_forward)(const Shape *shape, const Layer *layer, int64_t keep, const float *x, float *scratch) {
     int64_t seq = shape->seq, kept = shape->kept, d = shape->width, wide_u = d + shape->inner, wide_z = wide_u + 2 * d;
     int64_t most = NAMED(together)(shape);
@@ -253,19 +253,19 @@ static void NAMED(layer_forward)(const Shape *shape, const Layer *layer, int64_t
         Shape part = *shape;
         Dropout places[2];
         part.batch = least(most, shape->batch - first);
-        int64_t row = first * seq, on = first * kept, going = part.batch * kept;
-        int64_t row_kept = keep ? row : 0, on_kept = keep ? on : 0;
+        int64_t row = first * seq, out_row = first * kept, rows_out = part.batch * kept;
+        int64_t row_kept = keep ? row : 0, on_kept = keep ? out_row : 0;
         Number *y = (Number *)layer->y + row_kept * d, *z = (Number *)layer->z + row_kept * wide_z;
         Number *u = (Number *)layer->u + on_kept * wide_u;
         norm_forward(&part, x + row * d, layer->norm_weight, layer->norm_bias, y, layer->mean + row_kept,
                      layer->inverse_std + row_kept, scratch);
         NAMED(into_z)(&part, layer->into, y, z);
         mix_forward(&part, keep, z, layer->b_mlp, layer->query_turn, layer->key_turn,
-                    from_place(layer->attention, on * shape->heads * seq, places), u,
+                    from_place(layer->attention, out_row * shape->heads * seq, places), u,
                     layer->weights + on_kept * shape->heads * padded(seq), scratch);
-        NAMED(times_weights)((Rows){u, wide_u}, layer->back, wide_u / TERM * PANEL, going, wide_u, d, (Rows){written, d});
-        residual_forward(&part, x + row * d, written, layer->b_out, from_place(layer->output, on * d, places + 1),
-                         layer->out + on * d, scratch);
+        NAMED(times_weights)((Rows){u, wide_u}, layer->back, wide_u / TERM * PANEL, rows_out, wide_u, d, (Rows){written, d});
+        residual_forward(&part, x + row * d, written, layer->b_out, from_place(layer->output, out_row * d, places + 1),
+                         layer->out + out_row * d, scratch);
     }
 }
 
@@ -274,28 +274,28 @@ static void NAMED(layer_backward)(const Shape *shape, const Layer *layer, const 
     int64_t seq = shape->seq, kept = shape->kept, d = shape->width, wide_u = d + shape->inner, wide_z = wide_u + 2 * d;
     int64_t most = NAMED(together)(shape);
     Number *grad_y = (Number *)(scratch + scratch_size(shape)), *grad_u = grad_y + most * seq * d;
-    Number *grad_z = grad_u + most * seq * wide_u, *grad_written = grad_y; /* used up before grad_y comes */
-    Term *room = (Term *)(grad_z + most * seq * wide_z);
+    Number *grad_z = grad_u + most * seq * wide_u, *grad_written = grad_y; /* no longer needed when grad_y is written */
+    Term *buffer = (Term *)(grad_z + most * seq * wide_z);
     for (int64_t first = 0; first < shape->batch; first += most) {
         Shape part = *shape;
         Dropout places[2];
         part.batch = least(most, shape->batch - first);
-        int64_t row = first * seq, on = first * kept, going = part.batch * kept;
+        int64_t row = first * seq, out_row = first * kept, rows_out = part.batch * kept;
         Number *z = (Number *)layer->z + row * wide_z;
-        Rows written = {grad_written, d}, u = {(Number *)layer->u + on * wide_u, wide_u};
-        residual_backward(&part, grad + on * d, from_place(layer->output, on * d, places), grad_written,
+        Rows written = {grad_written, d}, u = {(Number *)layer->u + out_row * wide_u, wide_u};
+        residual_backward(&part, grad + out_row * d, from_place(layer->output, out_row * d, places), grad_written,
                           layer->grad_b_out, scratch);
-        NAMED(times_weights)(written, layer->back_t, d / TERM * PANEL, going, d, wide_u, (Rows){grad_u, wide_u});
-        Term *of_written = room + going * PANEL, *of_u = of_written + (going + 1) * d / TERM;
-        Terms written_terms = NAMED(down_rows)(written, going, d, of_written);
-        Terms u_terms = NAMED(down_rows)(u, going, wide_u, of_u);
-        NAMED(add_outer)(written_terms, d, u_terms, wide_u, going, layer->grad_w_out, room);
+        NAMED(times_weights)(written, layer->back_t, d / TERM * PANEL, rows_out, d, wide_u, (Rows){grad_u, wide_u});
+        Term *of_written = buffer + rows_out * PANEL, *of_u = of_written + (rows_out + 1) * d / TERM;
+        Terms written_terms = NAMED(down_rows)(written, rows_out, d, of_written);
+        Terms u_terms = NAMED(down_rows)(u, rows_out, wide_u, of_u);
+        NAMED(add_outer)(written_terms, d, u_terms, wide_u, rows_out, layer->grad_w_out, buffer);
         mix_backward(&part, grad_u, z, layer->query_turn, layer->key_turn,
-                     from_place(layer->attention, on * shape->heads * seq, places + 1),
-                     layer->weights + on * shape->heads * padded(seq), grad_z, layer->grad_b_mlp, scratch);
-        NAMED(out_of_z)(&part, layer->into_t, grad_z, (Number *)layer->y + row * d, grad_y, layer->grad_w_in, room);
+                     from_place(layer->attention, out_row * shape->heads * seq, places + 1),
+                     layer->weights + out_row * shape->heads * padded(seq), grad_z, layer->grad_b_mlp, scratch);
+        NAMED(out_of_z)(&part, layer->into_t, grad_z, (Number *)layer->y + row * d, grad_y, layer->grad_w_in, buffer);
         norm_backward(&part, grad_y, x + row * d, layer->mean + row, layer->inverse_std + row, layer->norm_weight,
-                      grad + on * d, grad_x + row * d, layer->grad_norm_weight, layer->grad_norm_bias, scratch);
+                      grad + out_row * d, grad_x + row * d, layer->grad_norm_weight, layer->grad_norm_bias, scratch);
     }
 }
 

@@ -1,7 +1,7 @@
 """Blocks with their gradient, matrix products included, in one call of compiled code (``layer.c``).
 
 The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products with torch. Here a few sequences at a
-time go through a whole block, so what lies between two products never leaves the cache. All blocks of a model go
+time go through a whole block, so intermediate results stay in the cache. All blocks of a model go
 through one call, because Python and autograd between two blocks would cost a tenth of a step. :func:`multiplies` says
 where this is faster than torch: products in bfloat16 on processors with AVX512_BF16, and products in float32 on those
 with AVX2 but without AVX512.
@@ -89,7 +89,7 @@ class _Pass:
         kept, heads, scale, epsilon, exact = constants
         (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(weights[3])
         self.shape, self.keep = Shape(batch, seq, kept, heads, d, inner, planes, half, exact, scale, epsilon), keep
-        self.given = given  # the layers only know where these lie
+        self.given = given  # kept alive: the layers hold their addresses
         between = batch if keep else loaded().sequences_together(byref(self.shape))
         arrays, size = _arrays(batch * seq, between * seq, seq, heads, d, inner, half)
         self.buffers = [_buffer(size) for _ in range(len(given) if keep else 2)]
@@ -104,7 +104,7 @@ class _Pass:
             layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
 
     def run(self, x: Tensor) -> Tensor:
-        """The residual stream after the last block; x is contiguous, since compiled code only knows where it lies."""
+        """The residual stream after the last block; x must be contiguous."""
         run, about = loaded(), byref(self.shape)
         out, scratch = torch.empty(len(x), self.shape.kept, x.shape[-1]), torch.empty(run.layer_scratch(about))
         self.layers[-1].out = out.data_ptr()
@@ -167,7 +167,7 @@ def _arrays(
 ) -> tuple[dict[str, int], int]:
     """Where each array of a block begins in its buffer, and the size of the buffer, in words of four bytes.
 
-    ``between`` counts the rows of what lies between the products.
+    ``between`` is the number of rows of y, u and z.
     """
     wide, numbers = 3 * d + inner, 2 if half else 1  # in a word
     into, back = wide * d // numbers, (d + inner) * d // numbers

@@ -1,5 +1,5 @@
-/* Numbers and rows of numbers: what block.c is made of. Everything is float32 in registers; `half` says that it lies in
-   memory as bfloat16. */
+/* Operations on numbers and rows of numbers, used by block.c. Everything is float32 in registers; `half` says that it is
+   bfloat16 in memory. */
 
 #include <math.h>
 #include <stdint.h>
@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) void register_sums(int across, Fact
 }
 
 /* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)], and a few more
-   columns. Rows are taken by fours, so a and to have room for three more. */
+   columns. Four rows are computed at a time, so a and to have space for three more. */
 static inline void causal_products(const float *a, int64_t stride, const float *b, int64_t begin, int64_t seq, int64_t n,
                                    float *to) {
     int64_t wide = padded(seq);

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError, check_least
+from whatwhere.errors import WhatwhereError, WhatwhereWarning, check_least
 from whatwhere.heads.estimate import Estimate
 
 AS_TRAINED = "as trained"
@@ -59,7 +60,14 @@ class LengthSettings:
 
 
 def from_trained(trained: int, lengths: tuple[int, ...]) -> list[int]:
-    """The training length and the longer ones among some lengths."""
+    """The training length and the longer ones among some lengths; a user is told which are too short."""
+    if short := [length for length in lengths if length < trained]:
+        warnings.warn(
+            f"Inputs of {', '.join(map(str, short))} tokens are left out: the model was trained on {trained} tokens, "
+            "and only longer inputs are measured besides.",
+            WhatwhereWarning,
+            stacklevel=3,
+        )
     return [trained, *sorted({length for length in lengths if length > trained})]
 
 

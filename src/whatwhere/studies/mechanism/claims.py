@@ -11,7 +11,7 @@ from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
-from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
+from whatwhere.studies.mechanism.path_tables import DecodedFlow, Keeping, Selectivity
 from whatwhere.studies.mechanism.tables import (
     Ablation,
     GroupAblation,
@@ -131,13 +131,23 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     rows = [row for row in evidence.rows("mechanism", model, "layers_used", LayersUsed) if row.layers.n]
     if not rows:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
-    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
-    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
+    worst = _farthest(rows)
     text = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
     why = f"Layers until the answer can be read at the last token, by hops: {text}."
     first, last = rows[0], rows[-1]
     elsewhere = {"count": {"the layers of a further hop, less one": _further(first, last)}} if len(rows) > 1 else {}
-    return Finding(value, why, (min(ends), max(ends)), worst.layers.n, elsewhere=elsewhere)
+    if evidence.results("mechanism", model).has("probed_layers"):
+        probed = evidence.rows("mechanism", model, "probed_layers", LayersUsed)
+        why += f" By a linear probe: {', '.join(f'{row.hops}: {row.layers.value:.2f}' for row in probed)}."
+        elsewhere |= {"decoder": {"a linear probe": _farthest(probed)}}
+    return Finding(worst.value, why, worst.interval, worst.n, elsewhere=elsewhere)
+
+
+def _farthest(rows: Sequence[LayersUsed]) -> Estimate:
+    """How far the layers are from the hops, in the worst hop class."""
+    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
+    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
+    return Estimate(value, min(ends), max(ends), worst.layers.n)
 
 
 def _further(first: LayersUsed, last: LayersUsed) -> Estimate:
@@ -175,7 +185,26 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
         )
     text = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
     why = f"A look moves {text} before the answer is there, and {row.present.value:.3f} ({row.present.n}) once it is."
-    return Finding(row.share.value, why, row.share.interval, row.share.n)
+    other = probed_flow(evidence, model)
+    if other is None:
+        return Finding(row.share.value, why, row.share.interval, row.share.n)
+    why += (
+        f" With a probe: {other.before.value:.3f} ({other.before.n}) and {other.present.value:.3f} ({other.present.n})."
+    )
+    elsewhere = {"decoder": {"a linear probe": other.share}}
+    return Finding(row.share.value, why, row.share.interval, row.share.n, elsewhere=elsewhere)
+
+
+def probed_flow(evidence: Evidence, model: str) -> DecodedFlow | None:
+    """The same where a linear probe tells whether the answer is at a place.
+
+    None if it was not measured, or if too few looks or too little flow are left by its moments.
+    """
+    if not evidence.results("mechanism", model).has("decoders"):
+        return None
+    rows = evidence.rows("mechanism", model, "decoders", DecodedFlow)
+    (row,) = (row for row in rows if (row.decoder, row.changed) == ("probe", "link"))
+    return row if row.before.n >= ENOUGH and row.share.n else None
 
 
 def kept_by(evidence: Evidence, model: str, what: str) -> Finding:

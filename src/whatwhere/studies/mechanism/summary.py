@@ -109,7 +109,9 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
     (all_heads,) = (row for row in results.rows("selectivity", path_tables.Selectivity) if row.layer is None)
     yield (
         "Selective copying",
-        f"of what flows from the place that a pointer indexes, {_span(all_heads.share)} comes after the answer did.",
+        f"of what flows from the place that a pointer indexes, {_span(all_heads.share)} comes after the answer did"
+        + "".join(f"; {_span(row.share)} by a linear probe" for row in _probed(results))
+        + ".",
     )
     for row in results.rows("keeping", path_tables.Keeping):
         if row.layer is None:
@@ -122,6 +124,12 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
     chains = [row for row in results.rows("chains", tables.Chain) if not row.trained]
     text = ", ".join(f"{_number(row.accuracy)} at {row.hops}" for row in chains)
     yield "Chains longer than trained", f"accuracy {text} hops." if chains else "none that the vocabulary allows."
+
+
+def _probed(results: Results) -> list[path_tables.DecodedFlow]:
+    """What flows when, by the probe; nothing in results of earlier versions."""
+    rows = results.rows("decoders", path_tables.DecodedFlow)
+    return [row for row in rows if (row.decoder, row.changed) == ("probe", "link")]
 
 
 def _needed(rows: Sequence[tables.Ablation]) -> str:
