@@ -50,7 +50,7 @@ def test_the_help_lists_every_command_under_a_heading():
 
 def test_paragraphs_of_the_help_are_wrapped_by_the_terminal():
     shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "300"}).stdout
-    assert "What is not given is the preset's. On several devices" in shown
+    assert "Options that are not given are the preset's. On several devices" in shown
 
 
 def test_the_help_gives_no_type_for_a_flag_and_arguments_in_capitals():

@@ -1,4 +1,4 @@
-"""How scores look: a table, a few lines of text, a head map in a notebook, a plot. Nothing fills more than a screen."""
+"""Display of scores: a table, a few lines of text, a head map in a notebook, a plot; each fits on a screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 16
 NAMED = 24
 """Up to so many rows of a drawing, each has its own tick."""
 CELLS = 2048
-"""Heads that are drawn in a notebook at most; beyond, the map has the text's rows."""
+"""The most heads in a notebook's map; above it, the text is shown instead."""
 POSITIONAL, SYMBOLIC, FLAT = "#d55e00", "#009e73", "#d9d9d9"
 """Red, green and pale grey: the colours of pure and of flat heads in all figures and on the page.
 
@@ -69,7 +69,7 @@ def _columns(name: str, found: Estimate) -> dict[str, float]:
 
 
 def text_of(scores: HeadScores) -> str:
-    """A heading and a small table; of many heads, the purest few and how many have which label.
+    """A heading and a small table; of many heads, the purest few and the counts of labels.
 
     Entropy is given as a share of its maximum.
     """

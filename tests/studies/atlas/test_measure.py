@@ -153,7 +153,7 @@ def test_a_sweep_without_results_is_refused(tmp_path: Path):
 
 
 def test_fewer_than_two_points_of_a_curve_are_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match="expected 2 or more points of a curve, got 1"):
+    with pytest.raises(WhatwhereError, match="expected points of 2 or more, got 1"):
         ww.study("atlas", tmp_path, points=1)
 
 

@@ -194,7 +194,7 @@ def test_keys_that_a_killed_process_left_are_struck_out_by_the_next_and_no_reply
     server.behaviour = lambda _, __: Reply(text=f"key {key}")
     headers = """default_headers={"X-Api-Key":"$MY_BOX"}"""
     with monkeypatch.context() as patch:  # as if it were killed before it could strike anything out
-        patch.setattr("whatwhere.studies.chat.measure.strike_out", lambda *_: [])
+        patch.setattr("whatwhere.studies.chat.measure.remove_keys", lambda *_: [])
         patch.setattr("whatwhere.studies.chat.measure.read_logs", stops_at(2))
         with pytest.raises(KeyboardInterrupt):
             ask(server, tmp_path, examples=4, model_args=headers)

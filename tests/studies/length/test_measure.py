@@ -35,8 +35,8 @@ def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"inputs": 3}, "expected at least 16 inputs, got 3; raise inputs"),
-        ({"far_inputs": 0}, "expected far inputs of 1 or more, got 0; raise far_inputs"),
+        ({"inputs": 3}, "expected inputs of 16 or more, got 3; raise inputs"),
+        ({"far_inputs": 0}, "expected far_inputs of 1 or more, got 0; raise far_inputs"),
         ({"lengths": (17, 0)}, "expected lengths of 1 token or more, got 0"),
         ({"varied_lengths": (-1,)}, "expected lengths of 1 token or more, got -1"),
     ],

@@ -1,4 +1,4 @@
-"""What a person reads of the study ``heads`` in the terminal."""
+"""The terminal summary of the study ``heads``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from whatwhere.studies.terminal import remark, table
 from whatwhere.trace.layer import counted
 
 FEW = 20
-"""Up to so many heads, all are listed."""
+"""Up to this number of heads, all are listed."""
 SHOWN = 5
 """Heads in each of the two lists of many."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError, WhatwhereWarning
+from whatwhere.errors import WhatwhereError, WhatwhereWarning, check_least
 from whatwhere.heads.estimate import Estimate
 
 AS_TRAINED = "as trained"
@@ -43,10 +43,7 @@ class LengthSettings:
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs < FEWEST:
-            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
-        if self.far_inputs < 1:
-            raise WhatwhereError(f"expected far inputs of 1 or more, got {self.far_inputs}; raise far_inputs.")
+        check_least(self, inputs=FEWEST, far_inputs=1)
         shortest = min((*self.lengths, *self.varied_lengths), default=1)
         if shortest < 1:
             raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")

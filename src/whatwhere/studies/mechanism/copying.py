@@ -1,9 +1,9 @@
 """Selective copying (Section 3.2, Figure 3): attention without flow.
 
-Index looks where its number points at once, and copies nothing until a letter has come there: "attention is maximized
-at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown to that
-location, it is copied". Retrieval "always copies that pair". So the looks of a pointer p_r at its place p_(r+1) are
-taken apart by *moment*: ``before`` the answer is there, once it is ``present``, ``after`` it is at the pointer too.
+Index attends at once to the position that its number points at, and copies nothing until a letter is there: "attention
+is maximized at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown
+to that location, it is copied". Retrieval "always copies that pair". So the attention of a pointer p_r to its place
+p_(r+1) is split by *moment*: ``before`` the answer is there, once it is ``present``, ``after`` the pointer has it too.
 
 - *logit*: what the head writes from that place towards the answer, by the direct path to the output
   (:mod:`whatwhere.studies.mechanism.attribution`);
@@ -38,12 +38,12 @@ from whatwhere.trace.traceable import trace
 
 MOMENTS = ("before", "present", "after")
 NOTHING = 0.001
-"""Flow of a mean look below which nothing flows, and it cannot be asked when it does."""
+"""Mean flow below which nothing flows, so that its timing is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """What the heads do with the place that one pointer of the path indexes, pair by pair."""
+    """The attention and flow of heads from the place that one pointer of the path indexes, pair by pair."""
 
     moment: Bool[np.ndarray, "n layer moment"]
     """None of them holds where the two inputs of a pair do not agree."""

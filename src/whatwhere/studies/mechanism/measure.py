@@ -1,6 +1,6 @@
 """The mechanism of one model (Section 3.2, Figure 3), measured table by table.
 
-What was measured before stays, so an interrupted measurement continues.
+An interrupted measurement continues from the tables that are written.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from whatwhere.trace.traceable import trace
 LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
 INPUTS_PER_PAIR = 20
-"""Patching runs the model many times per pair, so there is one pair for so many inputs; for swaps of values, two."""
+"""Inputs per pair for patching, which runs the model many times per pair; swaps of values use twice as many pairs."""
 ABLATED = 4
 """Single heads are ablated on so many times the inputs: what a redundant head costs is little, and 150 inputs of a hop
 class show it from 0.07 on only."""
 FITTED = 2
 """The probes for the answer are fitted, for each hop class, on so many times the inputs: 10 for each of 120 letters."""
 SCORED = 512
-"""Inputs on which heads are scored, if there are so many."""
+"""The most inputs on which heads are scored."""
 
 
 def measure(model: GPTJ, settings: tables.MechanismSettings, results: Results, progress: Progress) -> None:
@@ -125,7 +125,7 @@ def _score(model: GPTJ, task: Task, batch: Batch, results: Results) -> None:
 
 
 def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
-    """The tables that take heads away."""
+    """The tables of ablations."""
     if not results.has("ablation"):
         many = task.sample(ABLATED * len(batch), seed=results.settings.seed + 3)
         results.write("ablation", ablate_heads(ablation, many, progress))

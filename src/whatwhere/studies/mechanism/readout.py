@@ -1,8 +1,8 @@
 """When the answer can be read at each position of the path, how it came there, and how many layers that took.
 
 The decoder is the model's own final norm and unembedding, applied to the residual stream after each layer (the logit
-lens). It was trained for the last position after the last layer. So what it reads is there; what it does not read may
-be there in another form.
+lens). It was trained for the last position after the last layer. So an answer that it reads is there; one that it does
+not read may be there in another form.
 
 A layer *brings* the answer to p_r if it can be read there after this layer and after all later ones, but not before.
 (Nothing depends on what the last layer writes at positions other than the last, so there "all later ones" ends before
