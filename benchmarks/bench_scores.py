@@ -109,7 +109,7 @@ def long_layer(seq: int, heads: int = 9, width: int = 64) -> Trace:
 def all_swaps(trace: Trace) -> HeadScores:
     """The same scores from every swap."""
     chosen = long_swaps.important_keys
-    long_swaps.important_keys = lambda weighting, epsilon=0.0: long_swaps.taking_part(weighting)  # noqa: ARG005
+    long_swaps.important_keys = lambda weighting, epsilon=0.0: long_swaps.swappable_keys(weighting)  # noqa: ARG005
     try:
         return score(trace)
     finally:

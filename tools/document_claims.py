@@ -29,7 +29,7 @@ about trained models are asked of the control too, the letter model on leak-free
 verdicts differ, the claim depends on the data.
 
 `whatwhere reproduce` ends with an error when a claim that held before no longer does. What held is recorded by preset;
-record it anew, from one or more reproductions that are right, with
+record it again, from one or more reproductions that are right, with
 `python tools/record_claims.py PRESET DIR [DIR ...]`. Only claims that hold are kept.
 
 This page is generated: `python tools/document_claims.py > docs/claims.md`.

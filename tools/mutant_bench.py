@@ -4,7 +4,7 @@ A forked process loads the tests and the package once, and forks again for each 
 function: the child gives the function its changed code and runs the tests. Those that noticed a fault before and those
 that take little time come first; the first that fails ends the trial, and must pass without the fault. What lies
 outside of functions, and every fault that no test noticed in this way, is tried once more in a process that imports
-all anew.
+all again.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Bench:
             yield fault, self._anew(fault)
 
     def _anew(self, fault: Fault) -> Outcome:
-        """Tries a fault in a process that imports all anew."""
+        """Tries a fault in a process that imports all again."""
         with in_file(self.package / fault.module, fault):
             if self.trials.tried(lambda: self._pytest(fault.tests, self.trials)):
                 return "survived"

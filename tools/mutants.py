@@ -150,7 +150,7 @@ def named_faults() -> Iterator[tuple[str, Fault]]:
         module = Path(entry["module"])
         text = (SOURCE / module).read_text(encoding="utf-8")
         if text.count(entry["old"]) != 1:
-            raise SystemExit(f"{NAMED.name}, {name}: expected {entry['old']!r} once in {module}; mend the list.")
+            raise SystemExit(f"{NAMED.name}, {name}: expected {entry['old']!r} once in {module}; fix the list.")
         line = text[: text.index(entry["old"])].count("\n") + 1
         yield name, Fault(module, line, name, text.replace(entry["old"], entry["new"]), tuple(entry["tests"]))
 

@@ -34,7 +34,7 @@ def ship(run: Run, destination: Path, name: str | None = None) -> Path:
         WhatwhereError: the run has not ended, or was not scored.
     """
     if not run.ended:
-        raise WhatwhereError(f"{run.directory} has not ended; go on with --resume first.")
+        raise WhatwhereError(f"{run.directory} has not ended; continue with --resume first.")
     done = {study: Manifest(run.directory / study) for study in STUDIES if _is_complete(run.directory / study)}
     if "dynamics" not in done:
         raise WhatwhereError(f"{run.directory} was not scored; do it with: whatwhere dynamics {run.directory}")

@@ -20,7 +20,7 @@ from whatwhere.store.files import read_bytes, write_bytes
 from whatwhere.store.tables import from_frame, read_csv, to_frame, write_csv
 from whatwhere.studies.atlas import ATLAS, SHIPPED_AT
 from whatwhere.studies.atlas.claim_map import judged_claims
-from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, as_asked_today, partners_of, tells_pairs
+from whatwhere.studies.atlas.item_verdicts import NO_PARTNER, as_asked_today, partners_of, reports_pairs
 from whatwhere.studies.atlas.measure import SHIPPED
 from whatwhere.studies.atlas.tables import Item, ItemVerdict
 from whatwhere.studies.measuring import study
@@ -87,7 +87,7 @@ def mark_pairs(verdicts: pd.DataFrame, items: list[Item], changed: list[str], ne
         ItemVerdict(item.item, None, claim, math.nan, None, NO_PARTNER, question)
         for item in items
         for claim, question in sorted(claims.items())
-        if item.item in partners and tells_pairs(item) and (item.item, claim) not in there
+        if item.item in partners and reports_pairs(item) and (item.item, claim) not in there
     ]
     marked = pd.concat([verdicts, to_frame(ItemVerdict, absent)], ignore_index=True) if absent else verdicts.copy()
     partner = pd.Series([partners.get(name) for name in marked["item"]], dtype=marked["partner"].dtype)

@@ -1,4 +1,4 @@
-"""The one kind of error that a user can cause, and mend.
+"""The error for mistakes that a user can make and fix.
 
 A message says what was expected, what was given and what to do. The command line prints it and ends with exit code 2;
 any other exception is a defect of ours and keeps its traceback.
@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 
 class WhatwhereError(ValueError):
-    """A user's mistake, or a state of the machine that the user can mend (a full disk, a damaged file)."""
+    """A user's mistake, or a state of the machine that the user can fix (a full disk, a damaged file)."""
 
 
 class WhatwhereWarning(UserWarning):
-    """Something was not as it should be, and a way round it was found; the command line prints it as a note."""
+    """Something is wrong, but the program can continue; the command line prints it as a note."""
 
 
 class MissingExtraError(WhatwhereError):
@@ -33,9 +33,17 @@ class MissingExtraError(WhatwhereError):
         )
 
 
+def check_least(record: object, **least: int) -> None:
+    """Raises an error if a field of a record is below its least value; None passes."""
+    for name, value in least.items():
+        found = getattr(record, name)
+        if found is not None and found < value:
+            raise WhatwhereError(f"expected {name} of {value} or more, got {found}; raise {name}.")
+
+
 @contextmanager
 def extra_for(purpose: str, package: str, extra: str) -> Iterator[None]:
-    """Imports in the ``with`` block that fail are refused, with the extra that brings the package."""
+    """Turns a failed import in the ``with`` block into an error that names the extra to install."""
     try:
         yield
     except ImportError as error:

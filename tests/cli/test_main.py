@@ -50,13 +50,18 @@ def test_the_help_lists_every_command_under_a_heading():
 
 def test_paragraphs_of_the_help_are_wrapped_by_the_terminal():
     shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "300"}).stdout
-    assert "What is not given is the preset's. On several devices" in shown
+    assert "Options that are not given are the preset's. On several devices" in shown
 
 
 def test_the_help_gives_no_type_for_a_flag_and_arguments_in_capitals():
     shown = CliRunner().invoke(app, ["data", "--help"], env={"COLUMNS": "120"}).stdout
-    assert "{TASK}" in shown and "<bool>" not in shown and "<path>" in shown
+    assert "whatwhere data [OPTIONS] TASK " in shown and "<bool>" not in shown and "<path>" in shown
     assert "<bool>" not in CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).stdout
+
+
+def test_the_usage_line_names_arguments_as_the_documentation_does():
+    shown = CliRunner().invoke(app, ["rope", "--help"], env={"COLUMNS": "120"}).stdout
+    assert "whatwhere rope [OPTIONS] MODEL [OTHER] " in shown
 
 
 def test_no_command_shows_the_help():

@@ -81,7 +81,7 @@ def test_an_interruption_says_how_to_go_on_and_it_does(toy_jobs: list[str], tmp_
     words = ("--out", str(tmp_path), "--only", "easy", "--only", "hard", "--workers", "1")
     stopped = command(*words)
     assert stopped.exit_code == 130
-    assert "Stopped. What was done is kept; the same command goes on." in stopped.stderr
+    assert "Stopped. What was done is kept; the same command continues." in stopped.stderr
     assert "easy: done" in stopped.stderr
     assert command(*words).exit_code == 0
     assert toy_jobs == ["easy", "hard", "easy", "hard"]

@@ -50,7 +50,7 @@ def test_two_models_of_one_name_are_refused_before_one_replaces_the_other():
 def test_a_command_says_that_its_results_are_those_of_an_earlier_one():
     assert "up to date" not in command("counting", "letter").stderr
     again = command("counting", "letter")
-    assert "analysis-letter/counting is up to date: measured before; --force measures anew." in again.stderr
+    assert "analysis-letter/counting is up to date: measured before; --force measures again." in again.stderr
     assert "up to date" not in command("counting", "letter", "--force").stderr
 
 

@@ -11,7 +11,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store import locks
 from whatwhere.studies import progress_bar
 from whatwhere.work.executor import Job, Outcome, ThisProcess
-from whatwhere.work.jobs import begun
+from whatwhere.work.jobs import open_or_create
 from whatwhere.work.sweep_spec import read_sweep
 
 SPEC = 'preset = "smoke"\ntask = ["number", "letter"]\nseed = [0]\n[measure.dynamics]\ninputs = 4\n'
@@ -97,7 +97,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(spec: Path, tmp_path: Path, monk
     monkeypatch.setattr(command, "_executor", lambda *_: Stopped())
     stopped = run(spec, "--out", tmp_path / "out")
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.stderr
+    assert "the same command continues" in stopped.stderr
 
 
 def test_a_mistake_is_refused_before_anything_is_made(spec: Path, tmp_path: Path):
@@ -113,7 +113,7 @@ def test_a_directory_with_another_run_of_the_name_is_refused_before_anything_is_
     monkeypatch.setattr(command, "_executor", lambda *_: pytest.fail("work has begun"))
     last = read_sweep(spec)[-1]
     assert last.training is not None
-    begun(tmp_path / "out" / "items" / last.name, last.training)
+    open_or_create(tmp_path / "out" / "items" / last.name, last.training)
     spec.write_text(SPEC.replace('task = ["number", "letter"]', 'task = ["number", "letter"]\nlr = 0.5'))
     refused = run(spec, "--out", tmp_path / "out")
     assert isinstance(refused.exception, WhatwhereError)

@@ -60,16 +60,16 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
     while kills < KILLS[work]:
         directory = tmp_path / f"killed-{ends}"
         prepare(work, directory, finished)
-        sitting = 0
+        session = 0
         while True:
-            sitting += 1
+            session += 1
             # Sittings grow, so that the work ends some time; every tenth is killed at its very beginning.
-            limit = 0.02 if kills % 10 == 9 else whole * min(0.3 + 0.05 * sitting, 1.2)
+            limit = 0.02 if kills % 10 == 9 else whole * min(0.3 + 0.05 * session, 1.2)
             began = time.perf_counter()
             ended = zygote.run(words_for(work, directory), kill_after=rng.uniform(0, limit), figures=LONG)
             contents(directory)  # whatever is there is whole
             if ended.code == 0:
-                if sitting == 1:  # the machine has become quicker: kill sooner
+                if session == 1:  # the machine has become quicker: kill sooner
                     whole = min(whole, time.perf_counter() - began) / 2
                 break
             assert ended.code == -9, ended.err

@@ -1,4 +1,4 @@
-"""Inputs at the memory limit: scoring goes on in smaller blocks, with the same result."""
+"""Inputs at the memory limit: scoring continues in smaller blocks, with the same result."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Reader:
 
 
 def _file(path: Path, read: Callable[[], object]) -> Callable[[bytes], object]:
-    """A reader of a file that is written anew for each input."""
+    """A reader of a file that is written again for each input."""
 
     def write_and_read(content: bytes) -> object:
         path.write_bytes(content)

@@ -54,7 +54,7 @@ def make_layer() -> Callable[..., LayerTrace]:
 
 @pytest.fixture(scope="session")
 def brute_force() -> Callable[..., tuple[float, float]]:
-    """The definition, word for word: swap two keys, compute logits and softmax anew, weigh, compare."""
+    """The definition, word for word: swap two keys, compute logits and softmax again, weigh, compare."""
 
     def scores(layer: LayerTrace, input: int, head: int, query: int, tau: float) -> tuple[float, float]:
         keys = layer.keys[input, head].detach().double()

@@ -85,6 +85,15 @@ def test_undefined_scores_are_drawn_white(make_layer: MakeLayer) -> None:
     assert set(scores.to_frame()["label"]) == {"undefined"}
 
 
+def test_the_ticks_of_a_plot_are_heads_and_layers(make_layer: MakeLayer) -> None:
+    ax = score(Trace((make_layer(heads=1),))).plot()
+    assert ax.get_xticks().tolist() == [0]
+    trace = Trace(tuple(replace(make_layer(heads=3), layer=layer) for layer in range(30)))
+    layers = score(trace).plot().get_yticklabels()
+    assert [label.get_text() for label in layers][:3] == ["0", "2", "4"]  # each would overlap the next
+    plt.close("all")
+
+
 def test_plots_take_and_return_axes(many: HeadScores) -> None:
     figure, ax = plt.subplots()
     assert many.plot(ax) is ax

@@ -7,7 +7,7 @@ import torch
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
-from whatwhere.machine.memory import free_bytes, in_smaller_blocks, in_words, is_exhausted, require
+from whatwhere.machine.memory import format_bytes, free_bytes, in_smaller_blocks, is_exhausted, require
 
 
 def test_what_cannot_fit_is_refused_with_the_estimate_and_what_is_free():
@@ -35,7 +35,7 @@ def test_threads_are_as_many_as_fit(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_bytes_read_well():
-    assert [in_words(count) for count in (1500, 2_000_000, 3_500_000_000, 12 * 10**14)] == [
+    assert [format_bytes(count) for count in (1500, 2_000_000, 3_500_000_000, 12 * 10**14)] == [
         "1.5 kB",
         "2.0 MB",
         "3.5 GB",

@@ -247,11 +247,11 @@ def test_when_the_network_goes_the_file_is_kept_and_sent_later(bucket: str, serv
     write_text(here / "a.txt", "one")
     server.stop()
     try:
-        with pytest.raises(WhatwhereError, match=r"a\.txt could not be copied to s3://.* It is kept in .*goes on"):
+        with pytest.raises(WhatwhereError, match=r"a\.txt could not be copied to s3://.* It is kept in .*continues"):
             write_text(here / "a.txt", "two")
         assert (here / "a.txt").read_text() == "two"
         forget()
-        with pytest.raises(WhatwhereError, match=r"could not be read: .*goes on"):
+        with pytest.raises(WhatwhereError, match=r"could not be read: .*continues"):
             local(f"{bucket}/run")
     finally:
         server.start()
@@ -265,7 +265,7 @@ def test_when_the_network_goes_the_file_is_kept_and_sent_later(bucket: str, serv
 @pytest.mark.slow
 def test_a_training_killed_here_goes_on_there_with_equal_weights(bucket: str, tmp_path: Path):
     def train(machine: str, *options: str) -> subprocess.Popen[str]:
-        if KERNELS.is_dir():  # compiling them anew is not what is tested
+        if KERNELS.is_dir():  # compiling them again is not what is tested
             shutil.copytree(KERNELS, tmp_path / machine / "whatwhere" / "kernels", dirs_exist_ok=True)
         words = ["train", "letter", "--out", f"{bucket}/run", *options]
         environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / machine)}

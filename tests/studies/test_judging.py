@@ -106,10 +106,29 @@ def test_a_verdict_that_another_temperature_would_change_depends_on_it():
     assert (one.verdict, one.depends_on) == ("depends", ("tau",))
     assert one.why == (
         "Measured. With other tau (0.01 and 0.1): 0.8 and 0.4. "
-        "It depends on tau; under the paper's conditions it holds."
+        "It depends on tau; under the conditions of the claim it holds."
     )
     (one,) = judge(evidence, [claim(lambda _: Finding(0.9, "", elsewhere={"tau": {"0.01": 0.8}}))])
     assert one.verdict == "holds"
+
+
+def test_a_verdict_of_some_seeds_says_why_another_has_none():
+    evidence, measure = seeds(0.9, math.nan, 0.8)
+    (one,) = judge(evidence, [claim(measure)])
+    assert one.verdict == "holds"
+    assert one.why.endswith("Measured with 2 of 3 seeds; with another: length letter is not there.")
+
+
+def test_a_condition_that_only_some_seeds_were_measured_under_says_with_how_many():
+    (first, second), measure = seeds(0.9, 0.8)
+
+    def partly(one: Evidence) -> Finding:
+        return replace(measure(one), elsewhere={"decoder": {"a probe": 0.2}} if one is first else {})
+
+    (one,) = judge([first, second], [claim(partly)])
+    assert (one.verdict, one.depends_on) == ("depends", ("decoder",))
+    assert "With other decoder (a probe): 0.2, measured with 1 of 2 seeds." in one.why
+    assert "It depends on decoder; under the conditions of the claim it holds." in one.why
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``whatwhere.study``: what becomes of earlier results, what it shows, and what it says when it cannot go on."""
+"""``whatwhere.study``: what becomes of earlier results, what it shows, and what it says when it cannot continue."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import study_named
 from whatwhere.studies.measuring import draw
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 
 LENGTH = study_named("length")
 
@@ -36,11 +36,14 @@ def test_tables_that_do_not_fit_together_are_not_drawn_and_the_message_says_wher
 
 def test_a_fault_with_tables_that_were_measured_just_now_keeps_its_traceback(tmp_path: Path) -> None:
     results = write_length(tmp_path, "number")
-    with pytest.raises(ZeroDivisionError), fitting([results]):
+    with pytest.raises(ZeroDivisionError), consistent_tables([results]):
         raise ZeroDivisionError
     read = Results.open(LENGTH, results.directory)
     assert len(read["accuracy"])
-    with pytest.raises(WhatwhereError, match=r"ZeroDivisionError.*Measure anew with --force"), fitting([read]):
+    with (
+        pytest.raises(WhatwhereError, match=r"ZeroDivisionError.*Measure again with --force"),
+        consistent_tables([read]),
+    ):
         raise ZeroDivisionError
 
 
@@ -60,7 +63,10 @@ def test_a_generator_that_finds_no_row_is_told_as_tables_that_do_not_fit(tmp_pat
 
     read = Results.open(LENGTH, write_length(tmp_path, "number").directory)
     assert len(read["accuracy"])
-    with pytest.raises(WhatwhereError, match=r"expected tables as .* measures them, got others"), fitting([read]):
+    with (
+        pytest.raises(WhatwhereError, match=r"expected tables as .* measures them, got others"),
+        consistent_tables([read]),
+    ):
         list(rows())
-    with pytest.raises(RuntimeError, match=r"^another$"), fitting([read]):
+    with pytest.raises(RuntimeError, match=r"^another$"), consistent_tables([read]):
         raise RuntimeError("another")

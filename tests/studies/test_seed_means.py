@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from whatwhere.studies.seed_means import excludes_zero, in_words, over_seeds
+from whatwhere.studies.seed_means import estimate_text, excludes_zero, over_seeds
 
 
 def test_the_interval_over_three_seeds_is_the_t_interval_of_the_tables():
@@ -36,12 +36,12 @@ def test_seeds_that_agree_show_no_spread_and_so_no_interval(values: list[float])
     assert (found.value, found.n) == (pytest.approx(values[0]), len(values))
     assert math.isnan(found.low) and math.isnan(found.high)
     assert not excludes_zero(found)
-    assert in_words(found) == f"{values[0]:.3g} (the same with each of {len(values)} seeds, no interval)"
+    assert estimate_text(found) == f"{values[0]:.3g} (the same with each of {len(values)} seeds, no interval)"
 
 
 def test_an_interval_excludes_zero_on_either_side():
     assert excludes_zero(over_seeds([1.0, 1.1, 1.2])) and excludes_zero(over_seeds([-1.0, -1.1, -1.2]))
     assert not excludes_zero(over_seeds([-1.0, 0.0, 1.2]))
-    assert in_words(over_seeds([1.0, 2.0, 4.0])) == "2.33 (-1.46 to 6.13, 3 seeds)"
-    assert in_words(over_seeds([1.0])) == "1 (1 seed, no interval)"
-    assert in_words(over_seeds([0.1, 0.2, -0.3 - 1e-16])).startswith("0 ("), "what rounding leaves is nothing"
+    assert estimate_text(over_seeds([1.0, 2.0, 4.0])) == "2.33 (-1.46 to 6.13, 3 seeds)"
+    assert estimate_text(over_seeds([1.0])) == "1 (1 seed, no interval)"
+    assert estimate_text(over_seeds([0.1, 0.2, -0.3 - 1e-16])).startswith("0 ("), "what rounding leaves is nothing"

@@ -2,7 +2,7 @@
 
 jaxtyping binds the arguments of each call to the names of axes and checks them twice. A function whose hints name no
 axis is checked by beartype alone: the same hints, at a hundredth of the time. A function inside another one is made
-anew at each call; decorating it takes longer than most of them run, so only the outer one is checked.
+again at each call; decorating it takes longer than most of them run, so only the outer one is checked.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "timing.md"
 
 @pytest.mark.slow
 def test_the_page_is_what_the_shipped_tables_say() -> None:
-    assert page() == DOCUMENT.read_text(), "make it anew: python tools/timing_table.py > docs/timing.md"
+    assert page() == DOCUMENT.read_text(), "make it again: python tools/timing_table.py > docs/timing.md"
 
 
 def test_rate_time_is_the_sum_of_rates_in_steps_at_the_peak() -> None:

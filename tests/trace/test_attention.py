@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.attention import TOLERANCE, Seen, layer_trace
+from whatwhere.trace.attention import TOLERANCE, LayerCall, layer_trace
 from whatwhere.trace.rotary import RotaryModel
 from whatwhere.trace.rotation import Planes
 
@@ -28,7 +28,7 @@ def read_changed(change: Callable[[torch.Tensor], None], monkeypatch: pytest.Mon
     """Traces all queries of a tiny model whose layers return a changed output."""
     layer_trace = READ.layer_trace
 
-    def changed(seen: Seen, *rest: Any, **more: Any) -> Any:
+    def changed(seen: LayerCall, *rest: Any, **more: Any) -> Any:
         output = seen.output.clone()
         change(output)
         return layer_trace(replace(seen, output=output), *rest, **more)
@@ -75,7 +75,7 @@ def rotated(x: np.ndarray, factor: float) -> np.ndarray:
 
 def by_hand(
     visible: np.ndarray, factor: float = 1.0, cap: float | None = None, sinks: bool = False
-) -> tuple[Seen, np.ndarray]:
+) -> tuple[LayerCall, np.ndarray]:
     """A call of a layer, and its attention [batch, head, query, key] by loops over the definition."""
     rng = np.random.default_rng(0)
     queries, keys, values = (rng.normal(size=(BATCH, n, LENGTH, WIDTH)) for n in (HEADS, GROUPS, GROUPS))
@@ -91,7 +91,7 @@ def by_hand(
         for k, weight in weights.items():
             attention[b, h, q, k] = weight / whole
     output = np.einsum("bhqk,bhkd->bqhd", attention, values.repeat(2, 1))
-    seen = Seen(
+    seen = LayerCall(
         layer=3,
         queries=torch.from_numpy(turned_queries),
         keys=torch.from_numpy(turned_keys),

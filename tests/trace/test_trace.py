@@ -107,7 +107,7 @@ def test_layers_pass_one_by_one_in_one_pass_that_ends_with_the_last_one_asked_fo
         assert model.stream(IDS, lambda layer: layer.layer, layers=[1, 0]) == [1, 0]
     finally:
         hook.remove()
-    assert set(model.readings) == {0, 1} and max(reading.error for reading in model.readings.values()) < 1e-5
+    assert set(model.measurements) == {0, 1} and max(reading.error for reading in model.measurements.values()) < 1e-5
 
 
 def test_nothing_is_left_behind(llama: Any):

@@ -14,7 +14,7 @@ from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.training import distributed as ours
 from whatwhere.training.config import TrainingConfig
-from whatwhere.training.distributed import ALONE, OtherEnded, Processes
+from whatwhere.training.distributed import ALONE, Processes, ProcessLost
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.loop import Progress, train
 from whatwhere.training.run import Run
@@ -122,12 +122,12 @@ def test_a_broken_connection_is_said_in_words(error: RuntimeError, monkeypatch: 
         raise error
 
     monkeypatch.setattr(distributed, "all_reduce", broken)
-    with pytest.raises(OtherEnded, match="another process of this training ended or cannot be reached"):
+    with pytest.raises(ProcessLost, match="another process of this training ended or cannot be reached"):
         Processes(0, 2).add([1.0])
 
 
 def test_a_defect_is_not_taken_for_a_broken_connection():
-    with pytest.raises(RuntimeError, match="shapes differ"), ours._others_may_end():
+    with pytest.raises(RuntimeError, match="shapes differ"), ours._reporting_lost_processes():
         raise RuntimeError("shapes differ")
 
 

@@ -135,7 +135,7 @@ def test_a_damaged_state_is_noticed_and_the_one_before_it_used(
     warnings: list[str] = []
     assert same_weights(train(run, warn=warnings.append), expected)
     assert len(warnings) == 1
-    assert "Going on from the state before it" in warnings[0]
+    assert "Continuing from the state before it" in warnings[0]
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ def test_bfloat16_trains_with_and_without_a_compiler(
     seen: list[float] = []
     warnings: list[str] = []
     train(run, lambda progress: seen.append(progress.loss), warnings.append)
-    slow = "Training goes on without compiled kernels, at about half the speed: none here"
+    slow = "Training continues without compiled kernels, at about half the speed: none here"
     assert warnings == ([] if compiled else [slow])
     exact = Run(tmp_path / "exact")
     exact.create(config)

@@ -58,7 +58,7 @@ def test_it_goes_on_from_what_it_remembers_in_any_number_of_parts(config: Traini
     assert {name.rpartition(".")[0] for name in moments} == {name for name, _ in model.named_parameters()}
     torch.set_num_threads(cores + 1)
     second = Optimiser(model, config)
-    second.remember(moments)
+    second.restore(moments)
     optimiser.step(gradients(model, 1), rate=1e-2)
     second.step(gradients(model, 1), rate=1e-2)
     for one, other in zip(whole.parameters(), model.parameters(), strict=True):

@@ -38,7 +38,7 @@ def test_a_users_mistake_is_raised_with_the_name_of_the_job_and_a_defect_with_it
 def test_others_go_on_when_they_may_and_dependents_of_a_failed_job_are_skipped(tmp_path: Path):
     events: list[tuple[str, str, Any]] = []
     jobs = [Job("x", "", "toy_jobs:refuse"), write(tmp_path, "after", "x"), write(tmp_path, "other")]
-    done = run_jobs(jobs, ThisProcess(), lambda job, *about: events.append((job.name, *about)), go_on=True)
+    done = run_jobs(jobs, ThisProcess(), lambda job, *about: events.append((job.name, *about)), keep_going=True)
     assert done == {"other": "other"}
     assert ("x", "failed", "not like this") in events
     assert ("after", "skipped", "x failed") in events

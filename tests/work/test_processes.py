@@ -63,7 +63,7 @@ def test_how_a_job_ended_reaches_the_caller(workers: WorkerProcesses, call: str,
 def test_a_killed_worker_is_replaced_and_its_job_tried_again(workers: WorkerProcesses, tmp_path: Path):
     jobs = [Job("x", "", "toy_jobs:die"), *pair(tmp_path)]
     events: list[tuple[str, str]] = []
-    done = run_jobs(jobs, workers, lambda job, event, _: events.append((job.name, event)), retries=1, go_on=True)
+    done = run_jobs(jobs, workers, lambda job, event, _: events.append((job.name, event)), retries=1, keep_going=True)
     assert sorted(done) == ["join-a", "join-b", "last"]
     assert [event for name, event in events if name == "x"] == ["begun", "again", "begun", "failed"]
 

@@ -11,7 +11,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.store.manifest import Manifest
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Job, Outcome, ThisProcess
-from whatwhere.work.jobs import begun
+from whatwhere.work.jobs import open_or_create
 from whatwhere.work.sweep_run import TABLE, Sweep
 from whatwhere.work.sweep_spec import Item, read_sweep
 
@@ -51,7 +51,7 @@ def test_what_is_done_is_skipped_and_what_is_damaged_or_changed_is_done_again(tm
 def test_another_run_of_the_name_is_refused(tmp_path: Path, items: list[Item]):
     config = items[1].training
     assert config is not None
-    begun(tmp_path / "out" / "items" / items[0].name, config)
+    open_or_create(tmp_path / "out" / "items" / items[0].name, config)
     with pytest.raises(
         WhatwhereError, match=r"expected a run with preset 'smoke' and seed 0, got another one .*seed 1"
     ):

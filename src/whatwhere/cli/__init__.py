@@ -1,6 +1,6 @@
 """The ``whatwhere`` command: parse, call, print. Studies share one command; the others have a file each.
 
-Heavy imports (torch, matplotlib, transformers) stand inside the commands, so that ``--help`` answers at once.
+Heavy imports (torch, matplotlib, transformers) are inside the commands, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _PANELS = {
     "Theory and scores": (),
     "The whole paper, and many runs": ("reproduce", "report", "sweep"),
 }
-"""The headings of the list of commands, in order, and what is there besides studies."""
+"""The headings of the list of commands, in order, and their commands besides studies."""
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 
 
 class _Commands(TyperGroup):
-    """The commands that are not studies, and one for each study, made when it is asked for."""
+    """The commands that are not studies, and one for each study, created on demand."""
 
     _listing = False
-    """While all commands are listed: that takes their names and one line each, not their options."""
+    """True while the list of commands is printed, which needs no options."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The list of all commands."""
@@ -52,14 +52,14 @@ class _Commands(TyperGroup):
             self._listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the headings, studies first; those of one's own come last."""
+        """Sorted by heading, studies first; studies with other headings come last."""
         del ctx
         headings = {name: study_named(name).panel for name in STUDIES} | _PANEL_OF
         order = [*_PANELS, *headings.values()]
         return sorted(headings, key=lambda name: order.index(headings[name]))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A name that is mistyped is answered with those that are near."""
+        """Suggests similar names for a mistyped command."""
         names = {*_PANEL_OF, *STUDIES}
         near = [] if args[0] in names else get_close_matches(args[0], sorted(names))
         if near:
@@ -67,7 +67,7 @@ class _Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A study becomes a command of its own."""
+        """Creates the command of a study."""
         if cmd_name not in STUDIES:
             command: Any = super().get_command(ctx, cmd_name)
             if command is not None:
@@ -83,16 +83,18 @@ class _Commands(TyperGroup):
 
 
 _TYPES = {"<bool>": "", "<Path>": "<path>", "<list[str]>": "<str>", "<int range>": "<int>"}
-"""What the help says of a type, for what typer says of it."""
+"""Names of types in the help, by typer's names."""
 
 
 def _plain_types(command: Any, ctx: Any) -> Any:
-    """In the help of a command a flag has no type, and arguments stand in capitals, as in the examples."""
+    """In the help of a command, flags have no type and arguments are in capitals."""
     for parameter in [] if command is None else command.get_params(ctx):
         if parameter.param_type_name == "argument":
             parameter.metavar = parameter.metavar or parameter.name.upper()
-        elif (told := parameter.display_type(ctx)) in _TYPES:
-            parameter.metavar = _TYPES[told]
+            if parameter.required:  # typer writes {MODEL}, which reads like a set of choices
+                parameter.get_usage_pieces = lambda _, name=parameter.metavar: [name]
+        elif (kind := parameter.display_type(ctx)) in _TYPES:
+            parameter.metavar = _TYPES[kind]
     return command
 
 
@@ -134,7 +136,7 @@ def whatwhere(
 def main() -> None:
     """Runs the command line; a user's mistake ends with one message and exit code 2, never with a traceback.
 
-    So do the machine's limits: memory, and files that cannot be read or written.
+    So does running out of memory, and a file that cannot be read or written.
     """
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
@@ -143,8 +145,8 @@ def main() -> None:
     try:
         try:
             app()
-        except SystemExit:  # how commands end, well or not; after an error nothing more is tried
-            send_rest()  # what helpers of a command wrote to addresses in object storage
+        except SystemExit:  # every command ends with it, also without an error
+            send_rest()  # upload files that other processes wrote for addresses in object storage
             raise
     except WhatwhereError as error:
         complain(str(error))
@@ -153,14 +155,14 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_exhausted(error):
             raise
-        sys.stderr.write(_MEMORY_RAN_OUT)  # plainly: colours would need memory, too
+        sys.stderr.write(_MEMORY_RAN_OUT)  # without rich, which would need memory
     else:
         return
     sys.exit(2)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """Warnings of ours are for people, and read like notes; all others as Python words them."""
+    """Prints our warnings as notes, and others in Python's format."""
     if isinstance(message, WhatwhereWarning):
         note(str(message))
     else:

@@ -1,6 +1,6 @@
-"""Where the commands write: results on stdout, everything else (progress, notes, errors) on stderr.
+"""Output of the commands: results on stdout, everything else (progress, notes, errors) on stderr.
 
-So ``whatwhere ... --json > file`` always holds the result and nothing else.
+So ``whatwhere ... --json > file`` contains only the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ out = Guarded(highlight=False)
 
 
 def complain(message: str) -> None:
-    """Prints an error; text from outside is escaped, so that names cannot style or steer the terminal."""
+    """Prints an error; the message is escaped, so that names in it cannot control the terminal."""
     err.print(f"[bold red]whatwhere:[/bold red] {escape(message)}", soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""``whatwhere data``: the balanced data of a task on disk, what they leak, and sequences drawn in the terminal."""
+"""``whatwhere data``: saves the balanced data of a task, measures shortcuts, draws sequences in the terminal."""
 
 from __future__ import annotations
 

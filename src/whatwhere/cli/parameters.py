@@ -1,7 +1,7 @@
-"""Options of a command out of a record: each field of a frozen dataclass becomes one option.
+"""Options of a command from a record: each field of a frozen dataclass becomes one option.
 
-``Annotated[int, "Help."]`` carries the help text; tuples are given as words with commas between them. Places that a
-user names are a path, or an address in object storage, which a local directory stands for.
+``Annotated[int, "Help."]`` has the help text; tuples are given as comma-separated words. Places are paths or addresses
+in object storage, which have a local mirror.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
-    """A parameter that is no field of a record; without a default it must be given."""
+    """A parameter that is not a field of a record; without a default it is required."""
     given = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=annotation)
 
 
 def option(name: str, kind: Any, default: Any, *flags: str, **about: Any) -> inspect.Parameter:
-    """An option that is no field of a record, with what ``typer.Option`` is told about it."""
+    """An option that is not a field of a record, with the arguments of ``typer.Option``."""
     return keyword(name, Annotated[kind, typer.Option(*flags, **about)], default)
 
 
 def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
-    """The parameters that stand for the fields of a record."""
+    """The parameters for the fields of a record."""
     kinds, documented = get_type_hints(record), get_type_hints(record, include_extras=True)
     found = []
     for field in fields(record):
@@ -47,7 +47,7 @@ def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Para
 
 
 def argument_of(record: type, name: str) -> inspect.Parameter:
-    """The parameter that stands for a field which may be given without its name."""
+    """The positional parameter for a field of a record."""
     _, *notes = get_args(get_type_hints(record, include_extras=True)[name])
     argument = typer.Argument(help=str(notes[0]), metavar=name.upper(), show_default=False)
     return keyword(name, Annotated[str | None, argument], None)
@@ -56,7 +56,7 @@ def argument_of(record: type, name: str) -> inspect.Parameter:
 def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
     bare = _without_none(kind)
     if get_origin(bare) is tuple:
-        shown = ",".join(map(str, default)) if default else "none"
+        shown = default is not None and (",".join(map(str, default)) or "none")
         return option(name, str | None, None, help=help_text, show_default=shown)
     if bare is bool and default is False:
         return option(name, bool, False, f"--{dashed(name)}", help=help_text)
@@ -65,7 +65,7 @@ def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Param
 
 
 def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a user typed, as the fields have it; tuples that were not given are left out."""
+    """The given options as values of the fields; tuples that were not given are left out."""
     hints = get_type_hints(record)
     found: dict[str, Any] = {}
     for name in (field.name for field in fields(record) if field.name in given):
@@ -78,7 +78,7 @@ def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def given_names(record: type, context: Any) -> list[str]:
-    """The fields of a record that the user gave as options; typer's context knows which are defaults."""
+    """The fields of a record that the user gave as options, from typer's context."""
     sources = {field.name: context.get_parameter_source(field.name) for field in fields(record)}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 

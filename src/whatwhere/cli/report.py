@@ -1,4 +1,4 @@
-"""``whatwhere report``: figures, claims and the page, made anew from disk."""
+"""``whatwhere report``: figures, claims and the page of results on disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(
 
 
 def print_claims(judged: Sequence[Judged]) -> None:
-    """The verdicts by kind of claim, a line each, without the claims of studies that have no results here."""
+    """Prints the verdicts by kind of claim, without claims that lack results."""
     if not judged:
         return
     from whatwhere.studies.claim import KINDS

@@ -1,4 +1,4 @@
-"""``whatwhere reproduce``: the whole paper in one command that can be stopped and goes on."""
+"""``whatwhere reproduce``: the whole paper in one command, which can be interrupted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 _HELP = """Redo the paper: both trainings, every study, figures, claims, the page.
 
-A job is skipped when its results are up to date. Ctrl-C stops; the same command goes on. Ends with exit code 1 if a
+A job is skipped when its results are up to date. Ctrl-C stops; the same command continues. Ends with exit code 1 if a
 claim that held in the recorded baseline does not hold."""
 
 
@@ -73,7 +73,7 @@ def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json
             done = work.run(chosen, workers, view.observe, view.progress)
         except (KeyboardInterrupt, Interrupted):
             view.stop()
-            console.note("Stopped. What was done is kept; the same command goes on.")
+            console.note("Stopped. What was done is kept; the same command continues.")
             raise typer.Exit(console.INTERRUPTED) from None
     if as_json:
         console.print_json(done.to_dict())
@@ -88,12 +88,12 @@ def _reproduce(plan: Plan, out: Path, only: Sequence[str], workers: int, as_json
 
 
 class View(console.Bar):
-    """All jobs at once: which are done, what the current ones are doing, and how long they will take."""
+    """The progress display of all jobs."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         super().__init__(
             TextColumn("{task.fields[mark]} {task.description:<20}"),
-            BarColumn(bar_width=20, pulse_style="bar.back"),  # jobs that wait keep still
+            BarColumn(bar_width=20, pulse_style="bar.back"),  # no animation for waiting jobs
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", markup=False),
@@ -104,7 +104,7 @@ class View(console.Bar):
         }
 
     def observe(self, job: Job, event: Event, about: Any) -> None:
-        """Moves the marks; without a terminal, a line at the beginning and at the end of each job."""
+        """Updates the marks; without a terminal, prints a line at the start and the end of each job."""
         line = self._lines[job.name]
         kept = event == "done" and about == "kept"
         if event == "begun":
@@ -137,5 +137,5 @@ def _print(rows: Sequence[Timing], kept: set[str]) -> None:
     console.out.print(table)
     console.remark(
         "The authors trained on one RTX A5000; their metrics took 5 h of GPU and 8.5 h of a 16-core CPU per model. "
-        "Time counts all sittings; elapsed is less than the total where jobs ran in parallel; = was up to date."
+        "Time counts all sessions; elapsed is less than the total where jobs ran in parallel; = was up to date."
     )

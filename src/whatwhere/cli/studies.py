@@ -1,6 +1,6 @@
 """One generic command for every study: its options are the study's settings, its output the study's summary.
 
-Before a study that costs more than time, the command tells what it will take, and asks if it may cost money.
+Before an expensive study, the command prints the estimated cost, and asks for confirmation if it may cost money.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def command_of(study: Study) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         settings = study.with_settings(**record_of(study.settings_type(), given))
-        if not goes_ahead(study, settings, given):
+        if not confirm_cost(study, settings, given):
             return
         measured = (_measure(study, *asked, settings, given["force"]) for asked in _asked(study, settings, given))
         results = {one.name: one for one in measured}
@@ -42,7 +42,7 @@ def command_of(study: Study) -> Callable[..., None]:
     help_text = (
         f"{study.question} ({study.paper})\n\n"
         f"Tables{', figures and a page (report.html)' if study.page else ' and figures'} go to "
-        f"[bold]OUT/{study.name}[/bold]; an interrupted command goes on."
+        f"[bold]OUT/{study.name}[/bold]; an interrupted command continues."
     )
     with_parameters(command, study.name, parameters, help_text)
     return command
@@ -72,7 +72,7 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
         option(
             "out", Path | None, None, help=f"Where results go{apart}.", show_default=study.subject.home, parser=place
         ),
-        option("force", bool, False, "--force", help="Measure anew; this replaces results that are there."),
+        option("force", bool, False, "--force", help="Measure again; this replaces results that are there."),
         option("as_json", bool, False, "--json", help="Print the tables as JSON."),
     ]
     if study.cost is not None:
@@ -85,7 +85,7 @@ def _common_parameters(study: Study) -> list[inspect.Parameter]:
 
 
 def _asked(study: Study, settings: Any, given: Mapping[str, Any]) -> Iterator[tuple[Opened, Path | None]]:
-    """What the study is asked of, one after another, each with the place of its results; None keeps none."""
+    """The subjects of the study, each with the directory of its results; None to keep no results."""
     out, compare = given["out"], given.get("compare") or []
     taken: dict[Path, str] = {}
     for number, source in enumerate((given.get("source"), *compare)):
@@ -111,7 +111,7 @@ def _measure(study: Study, opened: Opened, directory: Path | None, settings: Any
     manifest = None if directory is None else Manifest(directory)
     if force and manifest is not None and manifest.exists:
         tables = ", ".join(sorted(manifest.record.files))
-        console.note(f"Measuring anew; this replaces {tables or 'unfinished results'} in {shown(manifest.directory)}.")
+        console.note(f"Measuring again; this replaces {tables or 'unfinished results'} in {shown(manifest.directory)}.")
     try:
         with console.Bar() as bar:
             results = measure(
@@ -121,12 +121,12 @@ def _measure(study: Study, opened: Opened, directory: Path | None, settings: Any
     except KeyboardInterrupt:
         if directory is not None:
             again = " without --force" if force else ""
-            console.note(f"Stopped. What was measured is in {directory}; the same command{again} goes on.")
+            console.note(f"Stopped. What was measured is in {directory}; the same command{again} continues.")
         raise typer.Exit(console.INTERRUPTED) from None
     if results.manifest is not None and (by := results.manifest.record.whatwhere) != __version__:
-        console.note(f"whatwhere {by} made these results, and this is {__version__}. Measure anew with --force.")
+        console.note(f"whatwhere {by} made these results, and this is {__version__}. Measure again with --force.")
     elif results.kept:
-        console.note(f"{shown(results.directory)} is up to date: measured before; --force measures anew.")
+        console.note(f"{shown(results.directory)} is up to date: measured before; --force measures again.")
     return results
 
 
@@ -165,8 +165,8 @@ def _content(results: Results) -> dict[str, Any]:
     return {"directory": directory, "settings": results.settings, "tables": tables}
 
 
-def goes_ahead(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
-    """Tells what a study will take, and asks if it may cost money."""
+def confirm_cost(study: Study, settings: Any, given: Mapping[str, Any]) -> bool:
+    """Prints the estimated cost of a study, and asks for confirmation if it may cost money."""
     from whatwhere.studies.results import Results
 
     if study.cost is None:

@@ -63,7 +63,7 @@ def sweep(
 ) -> None:
     """Train and measure a grid of runs, or measure many models, into [bold]OUT/sweep.csv[/bold] and a page.
 
-    Finished items are skipped, failed ones tried again and then reported; Ctrl-C stops, and the same command goes on.
+    Finished items are skipped, failed ones tried again and then reported; Ctrl-C stops, and the same command continues.
     """
     from whatwhere.machine.device import cores
     from whatwhere.work.sweep_run import NEEDED, Sweep
@@ -88,7 +88,7 @@ def _executor(count: int, ray: str | None, progress: JobProgress) -> Executor:
 
 
 def _run(work: Sweep, count: int, ray: str | None, retries: int) -> None:
-    """Does the work and shows how many items are done, and how far those under way are."""
+    """Runs the items with a progress display."""
     from whatwhere.store.locks import hold
 
     with hold(work.directory, "sweep"), console.Bar() as bar:
@@ -112,11 +112,11 @@ def _run(work: Sweep, count: int, ray: str | None, retries: int) -> None:
 
         executor = _executor(count, ray, progress)
         try:
-            with redirect_stdout(sys.stderr):  # Ray talks of nodes that died, and stdout is for results
+            with redirect_stdout(sys.stderr):  # Ray prints messages, and stdout is for results
                 work.run(executor, retries, observe)
         except KeyboardInterrupt:
             bar.stop()
-            console.note("Stopped. What was done is kept; the same command goes on.")
+            console.note("Stopped. What was done is kept; the same command continues.")
             raise typer.Exit(INTERRUPTED) from None
         finally:
             executor.stop()

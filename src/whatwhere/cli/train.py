@@ -30,13 +30,13 @@ def register(app: typer.Typer) -> None:
         options, named = Options(**record_of(Options, given)), given_names(Options, given["context"])
         _train_command(options, given["out"], given["track"], named if given["resume"] else None, given["as_json"])
 
-    where = "The run directory to make, or to continue; s3://bucket/prefix works, too."
+    where = "The run directory to create or to continue: a path or s3://bucket/prefix."
     parameters = [
         keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
         option("out", str, ..., "--out", help=where, parser=name_of_place),
         *options_of(Options, leave_out=("task",)),
         option("track", str | None, None, help="tensorboard, or a module like wandb."),
-        option("resume", bool, False, "--resume", help="Go on with the run in --out."),
+        option("resume", bool, False, "--resume", help="Continue the run in --out."),
         option("as_json", bool, False, "--json", help="Print the result as JSON."),
         keyword("context", typer.Context),
     ]
@@ -49,14 +49,14 @@ def register(app: typer.Typer) -> None:
 
 _HELP = """Train a model on a task, with checkpoints along the way.
 
-Ctrl-C saves and stops; --resume goes on as if nothing had happened, bit for bit. What is not given is the preset's. On
+Ctrl-C saves and stops; --resume continues with exactly the same result. Options that are not given are the preset's. On
 several devices or hosts: torchrun --nproc-per-node 2 -m whatwhere train ..."""
 
 
 def _train_command(
     options: Options, out_dir: str, track: str | None, repeated: Sequence[str] | None, as_json: bool
 ) -> None:
-    """Trains a new run, or goes on with one: then ``repeated`` names the options that were given once more."""
+    """Trains a new run, or continues one: then ``repeated`` names the options that were given again."""
     from whatwhere.training.distributed import joined, leave
     from whatwhere.training.run import Run
 
@@ -74,7 +74,7 @@ def _train_command(
 
 
 def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir: str) -> None:
-    """A run goes on as it was begun: options that would change it are refused, not passed over."""
+    """Raises an error for options that would change the configuration of a run that continues."""
     config = run.config
     if run.task.name != options.task:
         raise WhatwhereError(f"{out_dir}: expected a run on the {options.task} task, got the {run.task.name} task.")
@@ -83,7 +83,7 @@ def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir
         value = getattr(options, name)
         asked = Options(**as_begun | {name: value})
         changed = asked.changed(config).to_dict() | {"preset": asked.preset}
-        if value == "auto" or name != "device":  # the choice of this machine, which nobody asked for
+        if value == "auto" or name != "device":  # the default device of this machine, not the user's choice
             changed["device"] = config.device
         if changed != config.to_dict():
             raise WhatwhereError(
@@ -94,20 +94,20 @@ def _refuse_changes(run: Run, options: Options, repeated: Sequence[str], out_dir
 
 def _assist(run: Run, processes: Processes) -> int:
     """Trains as one of several processes, and returns the exit code; the first process prints for all."""
-    from whatwhere.training.distributed import OtherEnded
+    from whatwhere.training.distributed import ProcessLost
     from whatwhere.training.loop import train as train_run
 
     try:
         train_run(run, processes=processes)
     except Interrupted:
         return INTERRUPTED
-    except OtherEnded:
+    except ProcessLost:
         return 2
     return 0
 
 
 def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
-    """Trains with a progress display; a stop that was asked for ends the command with what to do next."""
+    """Trains with a progress display; after a stop request the command prints how to continue."""
     from whatwhere.training.loop import train as train_run
 
     try:
@@ -115,7 +115,7 @@ def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
             train_run(run, observer, note, processes)
     except Interrupted as stopped:
         note(
-            f"Stopped at step {stopped.step}; everything so far is saved. Go on with: "
+            f"Stopped at step {stopped.step}; everything so far is saved. Continue with: "
             f"whatwhere train {run.task.name} --out {shown(run.directory)} --resume"
         )
         raise typer.Exit(INTERRUPTED) from stopped
@@ -123,7 +123,7 @@ def _train(run: Run, start_tracker: Start | None, processes: Processes) -> None:
 
 @contextmanager
 def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
-    """A bar, or a line every half minute where there is no terminal, and the tracker if any."""
+    """A progress bar (without a terminal, a line every half minute), and the tracker if any."""
     config = run.config
     tracker = start_tracker(run.directory, config.to_dict()) if start_tracker else None
     try:
@@ -148,7 +148,7 @@ def _display(run: Run, start_tracker: Start | None) -> Iterator[Observer]:
 
 
 def _report(run: Run, as_json: bool) -> None:
-    """Measures the final model on the full test split, keeps it with the run and prints it."""
+    """Measures the final model on the test split, saves the result with the run and prints it."""
     from whatwhere.training.evaluate import measure_on_test_split
 
     note("Measuring on the test split ...")

@@ -1,10 +1,11 @@
-"""How scores look: a table, a few lines of text, a head map in a notebook, a plot. Nothing fills more than a screen."""
+"""Display of scores: a table, a few lines of text, a head map in a notebook, a plot; each fits on a screen."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 ROWS = 16
 """Heads that are printed at most."""
+NAMED = 24
+"""Up to so many rows of a drawing, each has its own tick."""
 CELLS = 2048
-"""Heads that are drawn in a notebook at most; beyond, the map has the text's rows."""
+"""The most heads in a notebook's map; above it, the text is shown instead."""
 POSITIONAL, SYMBOLIC, FLAT = "#d55e00", "#009e73", "#d9d9d9"
 """Red, green and pale grey: the colours of pure and of flat heads in all figures and on the page.
 
@@ -66,7 +69,7 @@ def _columns(name: str, found: Estimate) -> dict[str, float]:
 
 
 def text_of(scores: HeadScores) -> str:
-    """A heading and a small table; of many heads, the purest few and how many have which label.
+    """A heading and a small table; of many heads, the purest few and the counts of labels.
 
     Entropy is given as a share of its maximum.
     """
@@ -117,10 +120,31 @@ def plot_map(scores: HeadScores, ax: Axes | None = None) -> Axes:
     ax = plt.subplots()[1] if ax is None else ax
     both = scores.centred_positional.tolist(), scores.centred_symbolic.tolist()  # [layer][head] each
     picture = np.array([list(map(colour_of, *layer)) for layer in zip(*both, strict=True)], np.uint8)
-    ax.imshow(picture, aspect="auto", interpolation="nearest")
-    ax.set(xlabel="head", ylabel="layer", title=LEGEND)
-    ax.set_yticks(range(len(scores.layers)), [str(layer) for layer in scores.layers])
+    draw_cells(ax, picture, scores.layers)
+    ax.set_title(LEGEND)
     return ax
+
+
+def draw_cells(ax: Axes, picture: np.ndarray, layers: Sequence[int]) -> None:
+    """Draws heads as cells with white lines between them.
+
+    Args:
+        ax: where to draw.
+        picture: red, green and blue, [layer, head, 3].
+        layers: the number of each row.
+    """
+    heads = picture.shape[1]
+    ax.imshow(picture, aspect="auto", interpolation="nearest")
+    ax.grid(visible=False)
+    ax.set_yticks(np.arange(0.5, len(layers) - 1), minor=True)
+    ax.set_xticks(np.arange(0.5, heads - 1), minor=True)
+    ax.grid(visible=True, which="minor", color="white", linewidth=0.8)
+    ax.tick_params(which="minor", length=0)
+    ax.set_axisbelow(False)
+    every = ceil(len(layers) / NAMED)
+    ax.set_yticks(range(0, len(layers), every), [str(layer) for layer in layers[::every]])
+    ax.set_xticks(range(0, heads, max(1, heads // 8)))
+    ax.set(xlabel="head", ylabel="layer")
 
 
 def colour_of(positional: float, symbolic: float) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""How widely a head looks: the entropy of its attention, raw, as a share of its maximum, and along training.
+"""The entropy of attention: in nats, as a share of its maximum, and along training.
 
 Section "Learning dynamics": the entropy of the softmax of the logits at the last query, scaled per layer to its range
 along training (erratum E25). That scaling hides the level (a layer that never sharpens spans 0 to 1 as well), so
@@ -18,14 +18,14 @@ def entropy_of(log_attention: Float[Tensor, "*any key"]) -> Float[Tensor, "*any"
 
 
 def entropy_share(entropy: Float[Tensor, "*any"], keys: Float[Tensor, "*#any"] | Tensor) -> Float[Tensor, "*any"]:
-    """Entropy divided by its maximum over that many keys: 0 is one key, 1 is uniform; 0 / 0, NaN, for a single key."""
+    """Entropy divided by its maximum over that many keys: 0 is one key, 1 is uniform; NaN if only one is visible."""
     return entropy / keys.log()
 
 
 def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *any"]:
     """Each series along training, scaled to its own range, as in the paper's Figure 2B.
 
-    A series that never changes has no range: it is NaN throughout. NaN entries stay NaN and do not touch the others.
+    A constant series has no range and is NaN throughout. NaN entries stay NaN and do not affect the others.
     """
     low = np.fmin.reduce(series, 0, initial=np.inf)  # fmin and fmax leave NaN out
     high = np.fmax.reduce(series, 0, initial=-np.inf)

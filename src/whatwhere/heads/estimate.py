@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 _KEPT = 1 << 22
-"""Numbers of a draw that is kept for the next interval over as many clusters: 32 MB."""
+"""The largest cached draw, in numbers: 32 MB."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, the ends of its 95 % interval, and how many observations it is made of. NaN where undefined."""
+    """A number, its 95 % interval and the number of observations. NaN where undefined."""
 
     value: float
     low: float
@@ -98,12 +98,12 @@ def mean(
 def ratios(
     sums: Float[np.ndarray, "cluster x"], counts: Float[np.ndarray, "cluster x"], n: Sequence[int], seed: int = 0
 ) -> list[Estimate]:
-    """Ratios of two totals over clusters, with bootstrap intervals over clusters; the same draws serve all of them.
+    """Ratios of two totals over clusters, with bootstrap intervals over clusters; all use the same draws.
 
     Args:
-        sums: what each cluster adds to the upper total.
-        counts: what it adds to the lower one: its observations, or a size that the upper total is a part of.
-        n: how many observations each ratio is made of; none makes it undefined.
+        sums: the contribution of each cluster to the numerator.
+        counts: its contribution to the denominator, such as its number of observations.
+        n: the number of observations of each ratio; 0 makes it undefined.
         seed: of the resampling.
     """
     if not len(sums):
@@ -119,7 +119,7 @@ def ratios(
 def clustered_shares(holds: Bool[np.ndarray, "n x"], clusters: Sequence[int] | np.ndarray) -> list[Estimate]:
     """Shares of observations that come in clusters (positions of one input): intervals by resampling whole clusters.
 
-    Where all observations agree, resampling shows no spread; then it is Wilson's interval of so many clusters.
+    If all observations agree, resampling gives no spread; then Wilson's interval for the number of clusters is used.
     """
     import numpy as np
 
@@ -146,7 +146,7 @@ def bootstrap_means(
 ) -> Float[np.ndarray, "resamples *heads"]:
     """The mean over inputs, for each of many draws of inputs with replacement; NaN values are left out.
 
-    The same draws serve all heads, so differences between heads stay comparable.
+    All heads use the same draws, so differences between heads stay comparable.
 
     Raises:
         WhatwhereError: there are no inputs.

@@ -28,7 +28,7 @@ from whatwhere.trace.layer import LayerTrace, Trace
 
 MEASURES = ("norm", "variance", "margin")
 TILE = 1 << 22
-"""How many plane logits are held at a time, in float64."""
+"""Plane logits (float64) in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class FrequencyUse:
         """95 % intervals of the weights and of the weighted ID: bootstrap over inputs."""
         by_input = self.each.swapaxes(0, 1)  # [batch, layer, head, plane]
         found = []
-        for layer in range(len(self.layers)):  # layer by layer, as the resampled means of all would not be small
+        for layer in range(len(self.layers)):  # layer by layer, to limit memory
             means = bootstrap_means(by_input[:, layer], seed=seed)  # [resample, head, plane]
             found.append((*percentiles(means), *percentiles(weighted_id(means))))
         return Intervals(*map(np.stack, zip(*found, strict=True)))
@@ -145,9 +145,9 @@ def _norm(layer: LayerTrace, query: int) -> Float[Tensor, "batch head plane"]:
 def _variance(layer: LayerTrace) -> Float[Tensor, "batch head query plane"]:
     """Of all queries, some at a time.
 
-    A plane's logits are products of turned keys and the turned query, so their sum over keys, each weighted by the
-    centred logit, is the product of the query and one sum of keys. (Centred logits sum to 0, so that the mean of the
-    plane's own logits need not be taken off.)
+    A plane's logits are products of rotated keys and the rotated query, so their sum over keys, each weighted by the
+    centred logit, is the product of the query and one sum of keys. (Centred logits sum to 0, so the mean of the plane's
+    own logits need not be subtracted.)
     """
     keys = layer.rotation.turn(layer.keys, layer.key_positions)  # [batch, head, key, d_head]
     some = max(1, TILE // keys[..., 0].numel())
@@ -177,6 +177,6 @@ def _margin(layer: LayerTrace, query: int) -> Float[Tensor, "batch head plane"]:
 
 
 def _by_plane(layer: LayerTrace, waves: Float[Tensor, "batch head key wave"]) -> Float[Tensor, "batch head key plane"]:
-    """Cosine and sine of each plane together; what does not turn is left out."""
+    """The sum of the cosine and sine part of each plane, without coordinates that are not rotated."""
     planes = len(layer.rotation.frequencies)
     return waves[..., :planes] + waves[..., planes : 2 * planes]

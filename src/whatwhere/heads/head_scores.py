@@ -1,4 +1,4 @@
-"""The scores of some heads: numbers per input and query, their means over a reading of queries, and how they look."""
+"""The scores of some heads: numbers per input and query, means over a reading of queries, and their display."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HeadScores:
     visible: Int[Tensor, "layer *each query"]
     """How many keys each query sees, itself included (and a sink, if there is one); per input where inputs differ."""
     positions: Int[Tensor, "*each query"]
-    """Where each query stands; per input where inputs differ."""
+    """The position of each query; per input where inputs differ."""
     layers: tuple[int, ...]
     weighting: Weighting
     level: Level = "keys"
@@ -68,7 +68,7 @@ class HeadScores:
         level: Level = "keys",
         samples: int | None = None,
     ) -> HeadScores:
-        """From positional, symbolic, entropy and attention to itself, stacked, with the settings that made them."""
+        """From stacked positional and symbolic scores, entropy and attention to the query itself."""
         return cls(
             *each,
             visible=torch.stack([layer.visible.sum(-1) + (layer.sink is not None) for layer in layers]),
@@ -116,7 +116,7 @@ class HeadScores:
 
     @property
     def positional(self) -> Float[Tensor, "layer head"]:
-        """How far attention stays at its place when contents move."""
+        """How far attention stays in place when contents move."""
         return self.mean(self.each_positional)
 
     @property
@@ -141,7 +141,7 @@ class HeadScores:
 
     @property
     def entropy(self) -> Float[Tensor, "layer head"]:
-        """How widely the head looks, in nats."""
+        """The entropy of attention, in nats."""
         return self.mean(self.each_entropy)
 
     @property
@@ -177,7 +177,7 @@ class HeadScores:
 
 
 def join_inputs(parts: Sequence[HeadScores]) -> HeadScores:
-    """The same heads on more inputs, which see the same keys."""
+    """Joins the scores of the same heads on different inputs that see the same keys."""
     names = [field.name for field in fields(HeadScores) if field.name.startswith("each_")]
     joined = {name: torch.cat([getattr(part, name) for part in parts], 1) for name in names}
     mask = None if parts[0].mask is None else torch.cat([part.mask for part in parts if part.mask is not None])

@@ -1,11 +1,11 @@
-"""Scores of a model on inputs, and what is swapped: keys or tokens.
+"""Scores of a model on inputs, with swaps of keys or of tokens.
 
 ``level="keys"``: two key vectors of the layer itself are swapped, and nothing else. This is the paper's definition,
 over tuples of hidden vectors, and costs no further forward pass.
 
 ``level="tokens"``: two input tokens are swapped and the model runs again, once per swap. At layer 0 the score is the
-same. Deeper, the swap also changes the query and every other key, so the score speaks of the model up to that layer and
-not of the head alone. It serves for comparison: it is the measurement that one would make by hand.
+same. In deeper layers the swap also changes the query and every other key, so the score describes the model up to that
+layer and not the head alone. It is for comparison.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def score_model(
 ) -> HeadScores:
     """Traces a model on some inputs and scores its heads, by default at the last query.
 
-    The model is anything with a trace. ``tau``, ``renormalised`` and ``among`` are those of
-    :func:`whatwhere.heads.scores.score`, ``layers`` and ``queries`` those of :func:`whatwhere.trace`; refused is what
-    :func:`score_model_weightings` refuses.
+    The model is anything that can be traced. ``tau``, ``renormalised`` and ``among`` are those of
+    :func:`whatwhere.heads.scores.score`, ``layers`` and ``queries`` those of :func:`whatwhere.trace`; the errors are
+    those of :func:`score_model_weightings`.
     """
     weighting = Weighting(tau, renormalised, None if among is None else tuple(among))
     return score_model_weightings(model, tokens, [weighting], level=level, layers=layers, queries=queries)[0]
@@ -62,13 +62,12 @@ def score_model_weightings(
 ) -> list[HeadScores]:
     """Like :func:`score_model`, for several weightings (such as the band of tau) in one pass.
 
-    Some inputs at a time, on as many cores as torch may use (``torch.set_num_threads``): the passes are too small to
-    share one among cores. The result does not depend on the number of cores. Where memory runs out, the inputs go in
-    smaller blocks, which changes it by rounding only.
+    Blocks of inputs run in parallel, on as many cores as torch may use (``torch.set_num_threads``). The result does not
+    depend on the number of cores. If memory runs out, blocks are split, which changes the result by rounding only.
 
     Raises:
-        WhatwhereError: an unknown level, no inputs, other queries than the last for ``tokens``, or what
-            :func:`whatwhere.trace` and :func:`whatwhere.score` refuse.
+        WhatwhereError: an unknown level, no inputs, other queries than the last for ``tokens``, or the errors of
+            :func:`whatwhere.trace` and :func:`whatwhere.score`.
     """
     if level not in ("keys", "tokens"):
         raise WhatwhereError(f"expected level 'keys' or 'tokens', got {level!r}; 'keys' is the paper's.")
@@ -96,7 +95,7 @@ def score_model_weightings(
 def _score_token_swaps(
     model: object, tokens: Int[Tensor, "batch seq"], weightings: Sequence[Weighting], layers: Sequence[int] | None
 ) -> list[HeadScores]:
-    """What the definition says, with tokens for keys: one forward pass per swap."""
+    """The definition of the scores with tokens instead of keys: one forward pass per swap."""
     before = trace(model, tokens, layers=layers)
     place = torch.arange(tokens.shape[1])
     swaps = all_swaps((place < len(place) - 1)[None])

@@ -1,4 +1,4 @@
-"""Scores of long inputs from few swaps: exact to a certified bound, because most swaps weigh nothing.
+"""Scores of long inputs from few swaps: exact to a certified bound, because most swaps have negligible weight.
 
 A query of n keys has n^2 / 2 swaps. With the factors of :mod:`whatwhere.heads.swaps`, a swap weighs
 ``top_i * bottom_j``, and at a small tau ``top`` is negligible for all keys but the most attended. So choose keys S and
@@ -30,19 +30,19 @@ from whatwhere.trace.layer import LayerTrace
 EPSILON = 1e-9
 """The share of the weight of all swaps that may be left out."""
 TILE = 2**18
-"""Numbers in the largest temporary; about a dozen of them live at once. They should fit the processor's cache."""
+"""Numbers in the largest temporary; about a dozen exist at once and should fit in the processor's cache."""
 _BLOCKS = 8
-"""Blocks of all swaps of a query, at least: a block also computes half of the swaps within itself twice."""
+"""The least number of blocks for all swaps of a query; swaps within a block are computed twice."""
 
 
-def taking_part(weighting: Factors) -> Bool[Tensor, "row query key"]:
-    """The keys whose swaps can have a weight at all: of the others, both factors are 0 or underflow to it."""
+def swappable_keys(weighting: Factors) -> Bool[Tensor, "row query key"]:
+    """The keys whose swaps can have a positive weight: for the others, both factors are 0 or underflow to 0."""
     return (weighting.top > 0) | (weighting.bottom > 0)
 
 
 def important_keys(weighting: Factors, epsilon: float = EPSILON) -> Bool[Tensor, "row query key"]:
     """The set S: all swaps without a key in it share at most ``epsilon`` of the weight. All counted keys, if many."""
-    counted = taking_part(weighting)
+    counted = swappable_keys(weighting)
     count = counted.sum(-1, keepdim=True)
     top, bottom = weighting.top, weighting.bottom
     own = bottom.masked_fill(~counted, torch.inf).amin(-1, keepdim=True)  # of the top key, in both factors
@@ -69,7 +69,7 @@ def long_scores(
         layer: of uniform inputs, in float64; a row is one head on one input.
         logits: of its queries.
         weightings: of swaps.
-        samples: where all swaps of a query would be needed, draw so many of them instead.
+        samples: if all swaps of a query would be needed, draw this many of them instead.
         generator: of the draws.
     """
     long = _LongInputs(layer, logits, weightings, samples, generator)
@@ -79,7 +79,7 @@ def long_scores(
 
 @lru_cache(maxsize=1)  # all layers of a model and all inputs of one length share it
 def _waves(frequencies: tuple[float, ...], places: int) -> Float[Tensor, "wave place"]:
-    """The cosine and the sine of each plane at each place, then 1 for coordinates that do not turn."""
+    """The cosine and the sine of each plane at each place, then 1 for coordinates that are not rotated."""
     angle = torch.tensor(frequencies, dtype=torch.float64)[:, None] * torch.arange(places)  # [plane, place]
     return torch.cat([angle.cos(), angle.sin(), torch.ones(1, places, dtype=torch.float64)])
 
@@ -97,7 +97,7 @@ class _LongInputs:
         self.bottom = torch.stack([weighting.bottom for weighting in weightings])
         with torch.no_grad():
             self.chosen = torch.stack([important_keys(weighting) for weighting in weightings])
-            self.counted = torch.stack([taking_part(weighting) for weighting in weightings])
+            self.counted = torch.stack([swappable_keys(weighting) for weighting in weightings])
             many = (self.chosen == self.counted).all(-1) & (self.counted.sum(-1) > 1)
             self.full = many.any(0)  # [row, query]
         self.waves = _waves(tuple(layer.rotation.frequencies.tolist()), logits.shape[-1]).to(logits.device)
@@ -130,7 +130,7 @@ class _LongInputs:
         self, row: int, query: Int[Tensor, "entry"], key: Int[Tensor, "entry"],
         chosen: Bool[Tensor, "weighting query key"], start: int = 0,
     ) -> Float[Tensor, "3 weighting query"]:  # fmt: skip
-        """Swaps of chosen keys with all keys from ``start`` on; of two chosen keys, the earlier one brings the swap."""
+        """Swaps of chosen keys with all keys from ``start`` on; a swap of two chosen keys counts at the earlier one."""
         squash, place = self.layer.squash, torch.arange(start, self.keys.shape[1], device=key.device)
         asked, mine = self.queries[row, query], self.keys[row, key]  # [entry, d_head]
         at_mine = self.layer.rotation.turn(asked, -self.layer.key_positions[key])
@@ -176,7 +176,7 @@ class _LongInputs:
         size = max(1, TILE // self.keys.shape[-1])
         for start in range(0, samples, size):
             drawn = torch.rand(2, min(size, samples - start), generator=self.generator, dtype=top.dtype)
-            i = torch.searchsorted(first, drawn[0] * first[-1], right=True)  # never the last: it has none below it
+            i = torch.searchsorted(first, drawn[0] * first[-1], right=True)  # never the last key: none is below it
             j = torch.searchsorted(below, below[i] + drawn[1] * (below[-1] - below[i]), right=True)
             j = j.clamp(max=len(top) - 1)  # the sum may round up to the total
             yield order[i].to(self.keys.device), order[j].to(self.keys.device)
@@ -184,7 +184,7 @@ class _LongInputs:
     def _amplitudes(
         self, keys: Float[Tensor, "entry d_head"], queries: Float[Tensor, "entry d_head"]
     ) -> Float[Tensor, "entry wave"]:
-        """How strongly each content rides on each wave of ``waves``; see ``LayerTrace.amplitudes``."""
+        """The amplitude of each wave of ``waves`` in each content; see ``LayerTrace.amplitudes``."""
         k1, k2 = self.layer.rotation.planes(keys).unbind(-1)  # [entry, plane]
         q1, q2 = self.layer.rotation.planes(queries).unbind(-1)
         still = (keys * queries)[:, self.layer.rotation.width :].sum(-1, keepdim=True)

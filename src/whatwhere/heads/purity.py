@@ -1,8 +1,8 @@
-"""Pure heads, and when they became so (Section "Learning dynamics", Figure 2C; erratum E18).
+"""Pure heads, and the steps at which they became pure (Section "Learning dynamics", Figure 2C; erratum E18).
 
 A head is positional-pure at tolerance gamma when ``s_pos >= 1 - gamma`` and ``s_sym <= gamma``; symbolic-pure is the
 mirror image. The paper does not say when a head counts as converged; here it is *pure for good* from the first
-checkpoint after which it is pure, of one kind, at every later one. The first hit is reported beside it.
+checkpoint from which on it is pure, of one kind, at every later one. The first pure checkpoint is reported too.
 
 Scores depend on tau (erratum E15), so a statement about purity is reported over a band of tau: :func:`pure_over` says
 which heads are pure at every tau of it.
@@ -25,7 +25,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 GAMMAS = (0.1, 0.05)
 """The two tolerances of the appendix; the one of Figure 2C is not given, and 0.1 is used."""
 SLACK = 0.005
-"""How far below its maximum mean accuracy still counts as maximal."""
+"""Mean accuracy within this distance of its maximum counts as maximal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def label_of(positional: float, symbolic: float, gamma: float = GAMMAS[0]) -> st
 
 
 def check_gamma(gamma: float) -> None:
-    """Refuses a tolerance at which a head could be pure of both kinds, or of none."""
+    """Raises an error for a tolerance at which a head could be pure of both kinds, or of none."""
     if not 0 < gamma < 0.5:
         raise WhatwhereError(f"expected a gamma between 0 and 0.5, got {gamma}; the paper uses 0.1 and 0.05.")
 

@@ -1,7 +1,7 @@
-"""What a head does, judged by where it looks: the share of queries whose strongest key plays a role (Section 3.2).
+"""Roles of heads: the share of queries whose strongest key has a role (Section 3.2).
 
-The queries are the pointers on the path of an input, p_0 (the last token) to p_(h-1). Each stands some hops away from
-the answer: p_r is h - r away, and this *distance* decides which layer can bring the answer to it. For every head:
+The queries are the pointers on the path of an input, p_0 (the last token) to p_(h-1). Pointer p_r is h - r hops away
+from the answer; this *distance* decides which layer can bring the answer to it. For every head:
 
 - ``index`` or ``retrieval``: the strongest key is where Index (number task) or Retrieval (letter task) would look, one
   hop ahead;
@@ -30,7 +30,7 @@ from whatwhere.tasks.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class RoleShare:
-    """How often one head's strongest key plays a role."""
+    """How often one head's strongest key has a role."""
 
     layer: int
     head: int
@@ -117,7 +117,7 @@ def _roles(
     distance: int,
     goal: str,
 ) -> dict[str, Bool[np.ndarray, "layer chosen head"]]:
-    """Which role the strongest key of the pointer at this distance plays, in each layer, input and head."""
+    """The roles of the strongest key of the pointer at this distance, in each layer, input and head."""
     query = batch.paths[inputs, batch.hops[inputs] - distance]
     keys = strongest[:, inputs, :, query].transpose(1, 0, 2)  # [chosen, layer, head] -> [layer, chosen, head]
     ahead = nearer[:, inputs, :, query].transpose(1, 0, 2)

@@ -1,9 +1,9 @@
-"""Positional and symbolic scores of attention heads, exact and nearly free (Section "Scores"; errata E15, E16, E17).
+"""Positional and symbolic scores of attention heads, exact and fast (Section "Scores"; errata E15, E16, E17).
 
 For one head, input and query: how similar is attention before and after two keys swap their contents? Compared place by
 place the answer is positional, compared content by content it is symbolic. Averaged over all swaps, each weighted by
-the attention that it moves, these are the two scores. Everything follows from the trace: no further forward pass, no
-sampling unless asked for, float64 throughout, differentiable in queries and keys.
+the attention that it moves, these are the two scores. They are computed from the trace without another forward pass, in
+float64, without sampling unless requested, and are differentiable in queries and keys.
 
 Both scores lie in [0, 1] and their sum is at least 1. Uniform attention scores (1, 1). So ``1 - symbolic``,
 ``1 - positional`` and ``positional + symbolic - 1`` are not negative and sum to 1: these are the *centred* scores and
@@ -32,7 +32,7 @@ from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.trace.layer import LayerTrace, Trace
 
 SHORT = 40
-"""Up to so many keys, all swaps of all queries are computed at once; beyond, only those that can matter."""
+"""Up to this many keys, all swaps of all queries are computed at once; above it, only those that can matter."""
 SHORT_TILE = 2**16
 """Numbers in the largest temporary of short inputs: attention, or without a compiled kernel M, which is larger."""
 
@@ -54,21 +54,21 @@ def score(
     ``softmax(|D_i - D_j| / tau)``, with D the attention over all visible keys, the query's own included.
 
     Args:
-        trace: what attention did on some inputs (:func:`whatwhere.trace`).
+        trace: the trace of a model on some inputs (:func:`whatwhere.trace`).
         tau: temperature of the weights, above 0. Large: all swaps count the same, and the many that move nothing
             (trivially positional and symbolic at once) hide the rest. Small: only the swaps that move most count.
         reading: which queries are averaged: ``last``, ``path`` (the pointers on the hop path), ``all`` (from the third
             token on), or None for all traced ones.
-        renormalised: let the weights use attention renormalised over the keys that are swapped, hence without the
-            query's own: a diagnostic for self-attending heads, whose score otherwise speaks of unattended keys.
+        renormalised: weigh swaps by attention renormalised over the swapped keys, without the query's own: a
+            diagnostic for self-attending heads, whose score otherwise depends on unattended keys.
         among: swap only keys at these positions: a diagnostic for heads that look at one kind of token only. Such a
             head is symbolic when tokens of two kinds are swapped, whatever it does within a kind.
         paths: for the reading ``path``: those of the batch that was traced.
-        samples: for long inputs, draw so many swaps where all would be needed; ``bound`` of the result says how exact.
+        samples: for long inputs, draw this many swaps where all would be needed; ``bound`` of the result is the error.
         seed: of the drawn swaps.
 
     Raises:
-        WhatwhereError: it is no trace, or holds no layer, input or query; tau is not above 0; the reading is unknown.
+        WhatwhereError: the trace is empty or not a trace; tau is not above 0; the reading is unknown.
     """
     _check_trace(trace)
     if among is not None:
@@ -91,7 +91,7 @@ def score_weightings(
     if not (isinstance(seed, Integral) and 0 <= seed <= LARGEST_SEED):
         raise WhatwhereError(f"expected a seed of 0 or more, and at most {LARGEST_SEED:,}, got {seed!r:.40}.")
     long = partial(long_scores, samples=samples, generator=torch.Generator().manual_seed(seed))
-    short: list[ShortInputs] = []  # of the layer before
+    short: list[ShortInputs] = []  # a cache of one entry: that of the previous layer
     found = [_score_layer(layer, weightings, short, long) for layer in trace.layers]
     each = torch.stack(found, 2)  # [weighting, 4, layer, batch, head, query]
     return [
@@ -159,7 +159,7 @@ def _attention_facts(
 ) -> tuple[Float[Tensor, "2 batch head query"], Float[Tensor, "batch head query key"]]:
     """Entropy and attention to the query's own position, and attention itself."""
     log_attention = logits
-    if layer.sink is not None:  # one more place to look, which is never swapped
+    if layer.sink is not None:  # takes part in the softmax, and is never swapped
         log_attention = torch.cat([logits, layer.sink.to(logits)[:, None, None].expand(*logits.shape[:-1], 1)], -1)
     log_attention = log_attention.log_softmax(-1)
     attention = log_attention.exp()[..., : logits.shape[-1]]
@@ -180,7 +180,7 @@ def _swap_factors(
         kind = weighting.renormalised, weighting.among
         if kind not in known:
             mass = attention
-            if weighting.renormalised:  # a query without such keys keeps all, and has no score anyway
+            if weighting.renormalised:  # a query without counted keys is unchanged; it has no score
                 mass = logits.masked_fill(~those & those.any(-1, keepdim=True), -torch.inf).softmax(-1)
             known[kind] = factors(mass, weighting.tau, those)
         found.append(known[kind]._replace(tau=weighting.tau))

@@ -1,4 +1,4 @@
-"""One line per head, for people: scores with their intervals, entropy, attention to itself, and a label for it all."""
+"""A summary per head: scores with their intervals, entropy, attention to the query itself, and a label."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _estimates(scores: HeadScores, each: Float[Tensor, "layer batch head query"]
 
 @dataclass(frozen=True)
 class WindowScores:
-    """One head on the keys of one window of the input alone."""
+    """One head on the keys of one window of the input only."""
 
     layer: int
     head: int
@@ -89,7 +89,7 @@ class WindowScores:
     positional: float
     symbolic: float
     attention: float
-    """How much of the head's attention the window gets; scores of a window that gets none say little."""
+    """The share of the head's attention in the window; the scores of a window with little attention mean little."""
 
 
 def score_windows(

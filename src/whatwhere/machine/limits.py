@@ -1,6 +1,6 @@
 """Numbers beyond which arithmetic on any machine fails."""
 
 LARGEST_SEED = 2**63 - 1
-"""Random generators take 64 bits, one of them for the sign."""
+"""Random generators take a signed 64-bit seed."""
 LEAST_TAU = 1e-30
-"""Its inverse is still a float32; swaps at distance 0 would otherwise weigh 0 times infinity."""
+"""The smallest tau whose inverse fits in a float32; below it, a swap at distance 0 would give 0 times infinity."""

@@ -1,4 +1,4 @@
-"""What fits: sizes are estimated before memory is taken, and work that does not fit goes on in smaller blocks."""
+"""Memory: sizes are estimated before allocation, and work that does not fit is split into smaller blocks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 _ONE_AT_A_TIME = threading.RLock()
 _SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "not enough memory", "can't start new thread")
-"""What torch and Python say when memory ran out, in errors that also mean other things."""
+"""Parts of the messages of torch and Python when memory ran out; the exception types alone do not tell."""
 _THREAD = 1 << 27
 """Bytes to allow for each thread: its stack, its share of the allocator, and what it works on."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def require(wanted: int, what: str) -> None:
-    """Refuses what cannot fit: an estimate in bytes, and what needs them, as the beginning of a sentence."""
+    """Raises an error if an estimate in bytes exceeds the free memory; ``what`` begins the sentence."""
     free = free_bytes()
     if free is not None and wanted > free:
         raise WhatwhereError(
-            f"{what} would take about {in_words(wanted)} of memory, and {in_words(free)} are free. "
+            f"{what} would take about {format_bytes(wanted)} of memory, and {format_bytes(free)} are free. "
             "Ask for less, or use a larger machine."
         )
 
@@ -38,7 +38,7 @@ def free_bytes() -> int | None:
 
 
 def _of_container() -> int | None:
-    """What control groups leave, counting as free what the kernel can drop."""
+    """Free memory within the control group; file cache that the kernel can drop counts as free."""
     try:
         most = (_CGROUP / "memory.max").read_text().strip()
         if most == "max":
@@ -50,7 +50,7 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """What ``ulimit -v`` leaves."""
+    """Free memory within the limit of ``ulimit -v``."""
     try:
         import resource
     except ImportError:  # not a POSIX system
@@ -61,7 +61,7 @@ def _of_process() -> int | None:
 
 
 def _field(path: Path | str, name: str) -> int | None:
-    """A number of kB in one of the kernel's tables, in bytes."""
+    """A value of a kernel table such as ``/proc/meminfo``, converted from kB to bytes."""
     try:
         line = next(line for line in Path(path).read_text().splitlines() if line.startswith(name))
         return int(line.split()[1]) * 1024
@@ -70,13 +70,13 @@ def _field(path: Path | str, name: str) -> int | None:
 
 
 def threads_that_fit(wanted: int) -> int:
-    """How many threads there is memory for; one that fails while it starts would leave the others waiting for it."""
+    """How many threads fit in memory; the pool would wait forever for a thread that fails to start."""
     free = free_bytes()
     return wanted if free is None else max(1, min(wanted, free // _THREAD))
 
 
-def in_words(count: float) -> str:
-    """A number of bytes for people, in powers of ten."""
+def format_bytes(count: float) -> str:
+    """A number of bytes as readable text, in powers of ten."""
     for unit, of in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= of:
             return f"{count / of:,.1f} {unit}"
@@ -92,10 +92,9 @@ def is_exhausted(error: BaseException) -> bool:
 def in_smaller_blocks(
     work: Callable[[Tensor], Result], block: Tensor, join: Callable[[Sequence[Result]], Result]
 ) -> Result:
-    """Does a block of work. If memory runs out, does its two halves one after the other, and so on down to one input.
+    """Runs ``work`` on a block of inputs (first axis). If memory runs out, runs it on each half, down to one input.
 
-    Inputs are the first axis of the block. Other threads that also ran out wait: what is left of the memory goes to one
-    of them at a time.
+    Only one thread at a time retries, so that it has the remaining memory to itself.
     """
     try:
         return work(block)

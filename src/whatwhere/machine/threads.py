@@ -1,8 +1,7 @@
 """Independent pieces of torch work in parallel, one core for each.
 
-Models of this size are too small to share one product among cores without waiting for each other; given a sequence or a
-batch each, cores do not wait. Pieces are computed on one thread each, so what they give does not depend on how many
-run at a time.
+Models of this size are too small to split one matrix product over several cores. It is faster to give each core a
+sequence or a batch of its own. Each piece runs on one thread, so results do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Result = TypeVar("Result")
 
 
 def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """What ``work`` gives for each item, as many at a time as torch may use cores (``torch.set_num_threads``)."""
+    """Applies ``work`` to each item, in as many threads as torch may use cores (``torch.set_num_threads``)."""
     cores = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -31,28 +30,28 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
             return [work(item) for item in items]
         return list(_workers(min(cores, len(items)), os.getpid()).map(work, items))
     finally:
-        torch.set_num_threads(cores)  # part of the setting is shared by all threads
+        torch.set_num_threads(cores)  # the setting is partly global
 
 
 def split(items: range, parts: int) -> list[range]:
-    """A range in so many parts, in order, whose lengths differ by one at most."""
+    """Splits a range into consecutive parts whose lengths differ by at most one."""
     return [items[i * len(items) // parts : (i + 1) * len(items) // parts] for i in range(parts)]
 
 
 @cache
 def _workers(wanted: int, _process: int) -> ThreadPoolExecutor:
-    """Threads that stay: a new one would have to set up its share of the libraries again. A forked process has none."""
+    """A cached thread pool: new threads would initialise their libraries again. A forked process gets its own."""
     size = threads_that_fit(wanted)
     workers, all_started = ThreadPoolExecutor(size, "whatwhere", torch.set_num_threads, (1,)), threading.Barrier(size)
     for waiting in [workers.submit(all_started.wait) for _ in range(size)]:
-        waiting.result()  # a thread that started later would change what is shared while others rely on it
+        waiting.result()  # a thread that starts later would change the global setting while others use it
     return workers
 
 
 def keep_memory() -> None:
-    """Lets the process keep what it frees, for work that takes the same memory again and again.
+    """Makes the allocator keep freed memory, for work that allocates the same sizes again and again.
 
-    The C library of Linux hands freed blocks back to the system, and fetching them again costs a training step up to a
-    tenth of its time. How large a block it keeps follows the largest that was freed, up to 32 MB, so one is.
+    glibc returns large freed blocks to the system; allocating them again costs up to a tenth of a training step. The
+    size above which it does so rises to the largest block freed so far (at most 32 MB), so we free one of that size.
     """
     torch.empty(31 << 20, dtype=torch.uint8)

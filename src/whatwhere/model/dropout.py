@@ -1,15 +1,15 @@
 """Dropout without a state: whether an entry is dropped follows from the seed, the step, the layer and its place.
 
-torch draws from a generator, whose state a run would have to save and whose order binds the rows of a batch together.
-Here every entry has a random word of its own, made by scrambling its coordinates: so a resumed run drops the same
-entries, and so do two threads or processes that share a batch, whichever sequences each of them has, on any device.
+torch draws from a generator: a run would have to save its state, and the mask of a row would depend on the rows before
+it. Here the random word of every entry is a hash of its coordinates. So a resumed run drops the same entries, and so do
+threads or processes that share a batch, on any device.
 
     word(place) = s(s(place + key) ^ other key),        dropped where word < rate * 2^32
 
 The place counts the entries of the whole batch's mask; the keys follow from the seed, the step and the mask's number.
 
-s mixes the 32 bits of a word by shifts and multiplications, in a way in which every bit of the input tips every bit of
-the output with a probability near one half (the constants are those of C. Wellons' ``lowbias32``).
+s mixes the 32 bits of a word by shifts and multiplications, so that every bit of the input flips every bit of the
+output with a probability near one half (the constants are those of C. Wellons' ``lowbias32``).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Dropout:
 
 
 def _scramble(words: Words) -> Words:
-    """``scramble`` of ``numbers.h``; torch lacks arithmetic of 32 bits without sign, so it is done in more and cut."""
+    """``scramble`` of ``numbers.h``; torch has no unsigned 32-bit arithmetic, so 64 bits are used and cut."""
     words = words & (_WORDS - 1)
     words = ((words ^ (words >> 16)) * 0x7FEB352D) & (_WORDS - 1)
     words = ((words ^ (words >> 15)) * 0x846CA68B) & (_WORDS - 1)

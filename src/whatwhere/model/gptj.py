@@ -2,7 +2,7 @@
 
 How it differs from the textbook decoder:
 
-- attention and MLP stand side by side: ``x + drop(attention(norm(x)) + mlp(norm(x)))``, one LayerNorm for both. So a
+- attention and MLP are parallel: ``x + drop(attention(norm(x)) + mlp(norm(x)))``, one LayerNorm for both. So a
   block is two matrices: ``w_in`` makes queries, keys, values and the MLP's hidden layer at once, ``w_out`` takes the
   attended values and the activated hidden layer back;
 - rotary positions on the whole head (64 planes for width 128), no other positions. Inside, a plane's two coordinates
@@ -49,11 +49,11 @@ Tokens = np.ndarray | Tensor
 Edit = Callable[[Float[Tensor, "batch kept head d_head"]], Float[Tensor, "batch kept head d_head"]]
 """A change of what the heads of one layer attended to, before it is written to the residual stream."""
 Written = Float[Tensor, "#batch positions head d_head"]
-"""What the heads of one layer write instead, whatever they would attend to: that is not even computed."""
+"""What the heads of one layer write instead of what they attend to; their attention is not computed."""
 _CELLS_AT_ONCE = 1 << 20
-"""How many activations of one layer prediction holds at a time on each core, about what its cache does."""
+"""Activations of one layer that prediction holds at a time on each core: about the size of its cache."""
 _MODULE = 1 << 14
-"""What the objects of one layer take beside its weights, in bytes."""
+"""Memory of the objects of one layer beside its weights, in bytes."""
 
 
 class Block(nn.Module):
@@ -79,7 +79,7 @@ class Block(nn.Module):
         self.b_out = nn.Parameter(torch.zeros(d))
 
     def split_heads(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch head seq d_head"]:
-        """Gives each head its share of the width."""
+        """Splits the width into heads."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(
@@ -108,7 +108,7 @@ class Block(nn.Module):
         if isinstance(edit, Tensor):
             return self.write(at_queries, edit[:, -kept:])
         if serves(x) and (edit is None or not torch.is_grad_enabled()):
-            if edit is None and multiplies(self):
+            if edit is None and multiplies(self, x):
                 return through([self], x, [(query_turn, key_turn)], dropout, kept)
             return alone(self, x, (query_turn, key_turn), dropout, kept, edit)
 
@@ -126,7 +126,7 @@ class Block(nn.Module):
             )
         else:  # torch's own dropout would take its masks from elsewhere
             scores = queries @ keys.mT * self.scale  # [batch, head, kept, seq]
-            if not last_only:  # nobody looks ahead
+            if not last_only:  # causal mask
                 scores = scores + torch.full((seq, seq), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
             attended = scores.softmax(-1) * attention_mask @ values
         attended = attended.transpose(1, 2)  # [batch, kept, head, d_head]
@@ -250,7 +250,7 @@ class GPTJ(nn.Module):
     ) -> Float[Tensor, "batch 1 d_model"]:
         """The residual stream after the last layer at the last position, arguments as for :meth:`residuals`."""
         blocks, x = list(self.layers()), self.embed(tokens, dropout)
-        if serves(x) and multiplies(blocks[0]):
+        if serves(x) and multiplies(blocks[0], x):
             turns = (self.turns_of(layer, tokens.shape[1], positions) for layer in range(len(blocks)))
             return through(blocks, x, list(turns), dropout, kept=1)
         return list(self.residuals(tokens, dropout, True, positions=positions, embedded=x))[-1]

@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file that shows results, to look at and to play with."""
+"""The page: one self-contained HTML file with interactive results."""
 
 from whatwhere.page.writing import build, write_page
 

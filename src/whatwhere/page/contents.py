@@ -1,6 +1,6 @@
-"""What a page shows, read from disk: nothing is computed anew, and what is missing is named with its command.
+"""The data of a page, read from disk without new computation; missing results are listed with their commands.
 
-Tables travel by column, ``{"step": [0, 1], "loss": [4.9, 4.8]}``, which is small and keeps every digit of the CSV.
+Tables are stored by column, ``{"step": [0, 1], "loss": [4.9, 4.8]}``, which is small and keeps every digit of the CSV.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS
 from whatwhere.studies.evidence import command_for
 from whatwhere.studies.result_places import Place, is_reproduction, no_results, places_in
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import resolve
 from whatwhere.studies.subject import ALONE
 from whatwhere.tasks import task_from_dict
@@ -30,11 +30,11 @@ STARTS = 3
 """Sequences of each hop class that the sequence explorer can start from."""
 CLAIMS, TIMES = "claims.json", "timing.csv"
 NO_MODEL = ""
-"""The key of results that are about no model."""
+"""The key of results that belong to no model."""
 
 
 def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
-    """What the page of a reproduction, a run or a folder of results shows.
+    """The data of the page of a reproduction, a run or a folder of results.
 
     Returns:
         The data, and the scripts of the studies that have a part of the page.
@@ -76,7 +76,7 @@ def collect(directory: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _model_name(path: Path, results: Sequence[Results]) -> str:
-    """Of a model in a folder of results: that of its task, or the folder's."""
+    """The name of a model in a folder of results: that of its task, or of the folder."""
     tasks = [one.inputs["task"]["name"] for one in results if "task" in one.inputs]
     path = path.resolve()
     folder = path.parent if path.name in STUDIES else path
@@ -84,10 +84,10 @@ def _model_name(path: Path, results: Sequence[Results]) -> str:
 
 
 def _content(results: Results) -> dict[str, Any]:
-    """The tables of one study that its part of the page reads, and what else that needs."""
+    """The tables of one study that its part of the page reads, and its other data."""
     study = results.study
     complete = results.manifest is not None and results.manifest.record.complete
-    with fitting([results]):
+    with consistent_tables([results]):
         return {
             "settings": plain(results.settings),
             "tables": {name: by_column(results[name]) for name in study.page_tables if results.has(name)},
@@ -101,7 +101,7 @@ def by_column(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def _model(place: Place, results: Sequence[Results], seeds: Sequence[Place]) -> dict[str, Any]:
-    """A model's task, sequences of it to play with, how it was trained, and the seeds that verdicts rest on."""
+    """A model's task with example sequences, its training, and the seeds that verdicts use."""
     run = Run(place.path)
     described = next((one.inputs["task"] for one in results if "task" in one.inputs), None)
     task = run.task if run.exists else None if described is None else task_from_dict(described)
@@ -113,7 +113,7 @@ def _model(place: Place, results: Sequence[Results], seeds: Sequence[Place]) -> 
 
 
 def _shown(task: Task) -> dict[str, Any]:
-    """What the sequence explorer needs: sequences of the task's own, which belong to no model."""
+    """The data of the sequence explorer: sequences of the task."""
     batch = task.sample(STARTS * task.max_hops, seed=0)
     starts = [
         {"hops": int(hops), "tokens": task.decode(tokens).split()}
@@ -123,7 +123,7 @@ def _shown(task: Task) -> dict[str, Any]:
 
 
 def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool) -> list[dict[str, str]]:
-    """Studies with a part of the page that were not made, or have not ended."""
+    """Studies with a part of the page whose results are missing or incomplete."""
     missing = []
     for place, results in found.items():
         ended = {one.study.name: one.manifest.record.complete for one in results if one.manifest is not None}
@@ -147,7 +147,7 @@ def _missing(directory: Path, found: dict[Place, list[Results]], *, whole: bool)
 
 
 def _timing(directory: Path) -> dict[str, list[Any]] | None:
-    """The times that the manifest of a reproduction vouches for."""
+    """The times of a reproduction, checked against its manifest."""
     manifest = Manifest(directory)
     if not manifest.exists or not manifest.has(TIMES):
         return None
@@ -161,7 +161,7 @@ def _timing(directory: Path) -> dict[str, list[Any]] | None:
 
 
 def _claims(path: Path) -> dict[str, Any]:
-    """The verdicts, the kinds they are counted by, and what was changed after a judgement."""
+    """The verdicts, the kinds of claims, and changes after a judgement."""
     content = read_json(path, "the claims")
     found = {"claims": content.get("claims"), "changes": content.get("changes", [])}
     for name, entries in found.items():

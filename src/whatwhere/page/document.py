@@ -1,8 +1,8 @@
-"""One HTML document that needs nothing else: no network, and no script or style but the ones it was made with.
+"""One self-contained HTML document: no network, and no scripts or styles except its own.
 
-The Content-Security-Policy forbids everything and then allows each script and style by the hash of its text, so even
-markup that slipped in could not run. Results enter as JSON in a script element of a type that browsers do not execute,
-and are escaped so that nothing in them can end it.
+The Content-Security-Policy allows each script and style by the hash of its text and nothing else, so injected markup
+cannot run. Results are embedded as JSON in a script element of a type that browsers do not execute, escaped so that
+they cannot end the element.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from whatwhere.store.documents import plain
 DATA_ID = "data"
 """The element that holds the results; scripts read it with ``JSON.parse``."""
 _BREAKS_OUT = re.compile(r"</(script|style)|<!--|\r|\0", re.IGNORECASE)
-"""What would end an element early, or what the parser would change, so that the hash no longer fits."""
+"""Text that would end an element early, or that the parser would change, which would break the hash."""
 _TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -45,10 +45,10 @@ def assemble(title: str, body: str, style: str, scripts: Sequence[str], data: Ma
 
     Args:
         title: shown by the browser; any text.
-        body: markup of ours, never built from results: those belong in ``data``, and scripts show them as text.
+        body: fixed markup. Results belong in ``data``, and scripts show them as text.
         style: the whole style sheet; inline ``style`` attributes are forbidden.
-        scripts: run in this order, each in an element of its own.
-        data: what the scripts read from the element ``#data``. Numbers that JSON lacks (NaN, infinity) become null.
+        scripts: run in this order, each in its own element.
+        data: what the scripts read from the element ``#data``. NaN and infinity become null.
     """
     for text in (style, *scripts):
         if found := _BREAKS_OUT.search(text):
@@ -75,7 +75,7 @@ def assemble(title: str, body: str, style: str, scripts: Sequence[str], data: Ma
 
 
 def embed_json(data: Mapping[str, Any]) -> str:
-    """JSON in which no character means anything to HTML or ends a line of JavaScript."""
+    """JSON without characters that are special in HTML or end a line of JavaScript."""
     text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,11 +1,11 @@
 """Builds every page: of a reproduction, of a run, of one study, of a sweep.
 
     vendor/          d3 and Observable Plot, as published
-    assets/common/   what all parts share: colours, controls, charts, the layer-by-head map, results and choices
+    assets/common/   shared by all parts: colours, controls, charts, the layer-by-head map, results and choices
     assets/          the parts that belong to no study
     studies/X/part.js    the part of a study
 
-Scripts are plain files that add themselves to one object, ``whatwhere``. A part shows itself if its results are there.
+Scripts are plain files that add themselves to one object, ``whatwhere``. A part is shown if its results exist.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def build(title: str, parts: Sequence[str], data: Mapping[str, Any]) -> str:
     Args:
         title: shown by the browser; any text.
         parts: scripts, in order: names of parts in ``assets/``, or ``package:file`` for those of studies.
-        data: what they show. ``heading`` and ``lead`` stand at the top.
+        data: what they show. ``heading`` and ``lead`` are at the top.
     """
     own = [read(*reversed(part.split(":"))) if ":" in part else read(f"assets/{part}.js") for part in parts]
     return assemble(

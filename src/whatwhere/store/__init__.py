@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all: documents, tables, weights, manifests, addresses."""
+"""Atomic files on disk: documents, tables, weights, manifests, remote addresses."""

@@ -1,11 +1,11 @@
 """Object storage: ``--out s3://bucket/prefix``, or any other address that fsspec knows (extra ``scale``).
 
-Work happens in a local directory that stands for the address, below the user's cache. What is at the address is fetched
-first; then each file is copied there as soon as it is whole, and removed there when it is removed here, in the same
-order. So the address always holds what a run that was killed a moment ago would have left, and the run goes on from it
-on any machine. An object appears whole or not at all, as object stores do; elsewhere it is copied beside and renamed.
+Work happens in a local mirror of the address, below the user's cache directory. Remote files are fetched first. After
+that, each file is uploaded as soon as it is complete, and deleted remotely when it is deleted locally, in the same
+order. A killed run can therefore continue from the address on any machine. Uploads are atomic: object stores make them
+so, and other file systems get a temporary file that is renamed.
 
-Two machines at once below one address are not kept apart: locks do not reach that far.
+Locks are local: two machines must not write to one address at the same time.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def name_of_place(place: str | Path) -> str:
 
 
 def local(place: str, note: Note = lambda _: None, only: Sequence[str] = ()) -> str:
-    """The local path that stands for an address, which is fetched and kept in step from now on.
+    """The local mirror of an address; its files are fetched, and synchronised from now on.
 
     Args:
-        place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) stands for itself.
-        note: told what is fetched or sent.
-        only: patterns of the files that are needed, where not all are.
+        place: an address such as ``s3://bucket/prefix``; anything else (a path, a model's name) is returned unchanged.
+        note: callback for messages about transfers.
+        only: patterns of the files to fetch; all by default.
 
     Raises:
-        WhatwhereError: the address is unknown, unreachable or closed to us, or the extra is missing.
+        WhatwhereError: the address is unknown, unreachable or forbidden, or the extra is missing.
     """
     if not _URL.match(place):
         return place
@@ -65,7 +65,7 @@ def local(place: str, note: Note = lambda _: None, only: Sequence[str] = ()) -> 
 
 
 def shown(path: Path) -> str:
-    """A path as the user gave it: the address, if the path stands for one."""
+    """A path as the user gave it: the address, if the path is a mirror of one."""
     for mirror in _mirrors:
         if path.is_relative_to(mirror.directory):
             return f"{mirror.url}/{path.relative_to(mirror.directory).as_posix()}".removesuffix("/.")
@@ -78,10 +78,10 @@ def is_stored(place: str) -> bool:
 
 
 def send_rest() -> None:
-    """Sends what other processes, or other libraries, wrote into a local directory that stands for an address.
+    """Uploads files that other processes or libraries wrote into a mirror.
 
     Raises:
-        WhatwhereError: a file could not be sent; it stays where it is.
+        WhatwhereError: a file could not be uploaded; the local copy stays.
     """
     for mirror in _mirrors:
         mirror.send_rest()

@@ -1,7 +1,7 @@
-"""JSON documents, and typed records out of them.
+"""JSON documents, and typed records parsed from them.
 
-A record is a dataclass. Every field is there, known and of its type, or an error says which is not: pydantic checks the
-types, this module names the document.
+A record is a dataclass. A missing or unknown field, or one of the wrong type, is an error that names the document and
+the field; pydantic checks the types.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ else:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes a JSON object for people to read, whole or not at all."""
+    """Writes an indented JSON object atomically."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -42,14 +42,14 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, WhatwhereError):
             raise
-        raise WhatwhereError(f"{what} at {path} is not valid JSON: {error}. Restore it, or make it anew.") from error
+        raise WhatwhereError(f"{what} at {path} is not valid JSON: {error}. Restore it, or make it again.") from error
     if not isinstance(content, dict):
         raise WhatwhereError(f"{what} at {path}: expected a JSON object, got {_kind(content)}.")
     return content
 
 
 def plain(record: Any) -> Any:
-    """A record or value as JSON holds it: tuples and arrays become lists, undefined numbers (of pandas, too) null."""
+    """A record or value as JSON types: tuples and arrays become lists; NaN, infinities and pandas' NA become null."""
     if is_dataclass(record) and not isinstance(record, type):
         return plain(asdict(record))
     if isinstance(record, Mapping):
@@ -63,13 +63,13 @@ def plain(record: Any) -> Any:
 
 
 def parse(kind: type[Record], content: object, what: str, **ready: Any) -> Record:
-    """Makes a record out of a JSON object.
+    """Parses a JSON object into a record.
 
     Args:
-        kind: the dataclass; fields that are dataclasses are parsed too.
+        kind: the dataclass; nested dataclasses are parsed too.
         content: the object.
         what: its name in errors.
-        ready: fields that were made already; they replace what ``content`` has under their names.
+        ready: values of fields that need no parsing; they override ``content``.
 
     Raises:
         WhatwhereError: a field is unknown, missing or of another type, or ``content`` is no object.

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all.
+"""Atomic file writes.
 
-The content is written beside its destination under a random name, forced to the disk, and renamed over it. What a
-killed process left there is removed by the next write of the same file. Devices and pipes are written to directly: a
+The content is written to a temporary file in the same directory, synced to disk, and renamed over the destination. The
+next write of the same file removes temporary files of killed processes. Devices and pipes are written to directly: a
 rename would replace them.
 """
 
@@ -21,20 +21,20 @@ from whatwhere.machine import memory
 
 TEMPORARY_SUFFIX = ".partial"
 watchers: list[Callable[[Path], None]] = []
-"""Called with the path of each file that was written or removed here; :mod:`whatwhere.store.mirror` sends copies."""
+"""Callbacks that get the path of each file written or removed here; :mod:`whatwhere.store.mirror` uploads them."""
 
 
 def cache_directory(subject: str) -> Path:
-    """Where what can be made again is kept: ``whatwhere/SUBJECT`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
+    """A cache directory: ``whatwhere/SUBJECT`` below ``$XDG_CACHE_HOME``, or below ``~/.cache``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whatwhere" / subject
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yields a path to write to; on a clean exit it becomes ``path``, otherwise ``path`` is left as it was.
+    """Yields a temporary path; on a clean exit it replaces ``path``, otherwise ``path`` stays unchanged.
 
     Raises:
-        WhatwhereError: the disk is full, the place is read-only or gone; the earlier file, if any, is untouched.
+        WhatwhereError: the disk is full, or the directory is read-only or gone; an earlier file stays unchanged.
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
@@ -58,20 +58,20 @@ def whole_file(path: Path) -> Iterator[Path]:
             "What was there before is whole; free some space or choose another place, then run the command again."
         ) from error
     finally:
-        with suppress(OSError):  # what cannot be removed now is removed by the next write
+        with suppress(OSError):  # otherwise the next write removes it
             beside.unlink()
     for changed in watchers:
         changed(path)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file, whole or not at all."""
+    """Writes a file atomically."""
     with whole_file(path) as beside:
         beside.write_bytes(content)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file, whole or not at all; names that are no Unicode (of files, say) are written escaped."""
+    """Writes a text file atomically; what UTF-8 cannot encode (some file names) is escaped."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
@@ -84,7 +84,7 @@ def read_bytes(path: Path, what: str) -> bytes:
     path = Path(path)
     try:
         about = path.stat()
-        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):  # it may have no end, or never begin
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):  # reading could block or never end
             raise WhatwhereError(f"expected {what} at {path}, got a device or a pipe; name a file.")
         memory.require(about.st_size, f"{what} at {path}")
         return path.read_bytes()
@@ -117,7 +117,7 @@ def remove_file(path: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Makes a rename durable; some systems cannot open a directory, and there the rename itself must do."""
+    """Makes a rename durable, on systems that can open a directory."""
     try:
         handle = os.open(directory, os.O_RDONLY)
     except OSError:
@@ -129,7 +129,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Removes what killed processes of this machine left beside a file; those that run are left alone."""
+    """Removes temporary files that dead processes of this machine left."""
     ours = f"{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*{TEMPORARY_SUFFIX}"
     for partial in path.parent.glob(ours):
         pid = partial.name.removesuffix(TEMPORARY_SUFFIX).split(".")[-2]
@@ -143,6 +143,6 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it runs, as another user
-        return True
+    except PermissionError:  # it runs as another user
+        pass
     return True

@@ -1,4 +1,4 @@
-"""One process at a time in a directory; the lock ends with the process that holds it, however that ends."""
+"""Locks of directories; a lock is released when its process ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from whatwhere.errors import WhatwhereError
 
 SUFFIX = ".lock"
 PATIENCE = 2.0
-"""Seconds to wait for a lock: the children of a killed process may take a moment to end, too."""
+"""Seconds to wait for a lock: the children of a killed process may take a moment to end."""
 
 
 @contextmanager
 def hold(directory: Path, work: str) -> Iterator[None]:
-    """Holds a directory for one kind of work; it is made if need be, and removed again if it stays empty.
+    """Locks a directory for one kind of work; creates it if necessary, and removes it again if it stays empty.
 
     Args:
-        directory: what is held.
-        work: different kinds do not exclude each other (a run may be scored while it trains).
+        directory: the directory to lock.
+        work: the kind of work; different kinds do not exclude each other (a run may be scored while it trains).
 
     Raises:
         WhatwhereError: another process holds it, or the directory cannot be written to.
@@ -48,7 +48,7 @@ def hold(directory: Path, work: str) -> Iterator[None]:
             f"could not write to {directory}: {error.strerror or error}. Choose a place that can be written to."
         ) from error
     try:
-        with suppress(OSError):  # who holds it is a courtesy
+        with suppress(OSError):  # only used in the message
             holder.write_text(json.dumps([os.getpid(), socket.gethostname(), " ".join(sys.argv)]))
         yield
     finally:
@@ -65,5 +65,5 @@ def _name(holder: Path) -> str:
     try:
         process, machine, command = json.loads(holder.read_text())
         return f"process {int(process)} on {machine} ({command!s:.200})"
-    except (OSError, ValueError, TypeError):  # it has only just taken it
+    except (OSError, ValueError, TypeError):  # not written yet
         return "another process"

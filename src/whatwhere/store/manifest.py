@@ -1,16 +1,15 @@
-"""The one rule of validity: a directory of results has a ``manifest.json`` that tells what made it and what is in it.
+"""The rule of validity: a directory of results has a ``manifest.json`` with its settings, inputs and checksums.
 
-    settings, inputs     what decides the results: options, and fingerprints of the model or run they were made from
+    settings, inputs     what determines the results: options, and fingerprints of the model or run
     files                the SHA-256 of each file
-    complete             whether the work has ended
+    complete             whether the work is finished
 
-A file is whole if its checksum is the manifest's. Results are up to date if settings and inputs are those that are
-asked for and the work has ended; if it has not, it goes on. Commands, pipelines, sweeps and reports all ask it. The
-code is not part of the rule: the manifest names the version that wrote it, the command notes when that is another one,
-and ``--force`` measures anew.
+A file is valid if its checksum is the one in the manifest. Results are up to date if they are complete and have the
+requested settings and inputs; incomplete work continues. Commands, pipelines, sweeps and reports all use this rule.
+The version of the code is recorded but not compared: a command notes a difference, and ``--force`` measures again.
 
-Before a file is replaced, the manifest takes the checksum of the new content beside that of the old one (``writing``).
-So a process that is killed between the two leaves a file that the manifest knows, whichever of the two it is.
+Before a file is replaced, the manifest records the new checksum too (``writing``). If the process is killed in between,
+the file on disk matches one of the two.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from whatwhere.store.documents import parse, plain, read_json, write_json
 from whatwhere.store.files import read_bytes, remove_file, write_bytes
 
 Existing = Literal["keep", "replace", "discard"]
-"""What becomes of results that are there: see :meth:`Manifest.begin`."""
+"""What to do with existing results: see :meth:`Manifest.begin`."""
 FORMAT = 2
-"""Of every directory that is written; it grows when an older whatwhere would misread one."""
+"""Format of new directories; it increases when an older whatwhere would misread one."""
 NAME = "manifest.json"
 _TRIES, _PAUSE = 5, 0.05
-"""How often and after how many seconds a file is read again that does not fit."""
+"""How often, and after how many seconds, a file with the wrong checksum is read again."""
 _OF_EARLIER_VERSIONS = ("settings.json", "stages")
 
 
@@ -51,7 +50,7 @@ class ManifestRecord:
     inputs: dict[str, Any]
     complete: bool = False
     seconds: float = 0.0
-    """Time spent on it, over all sittings."""
+    """Time spent, over all sessions."""
     files: dict[str, str] = field(default_factory=dict)
     """The SHA-256 of each file."""
     writing: dict[str, str] = field(default_factory=dict)
@@ -70,9 +69,9 @@ class Manifest:
         self.path = self.directory / NAME
         self._record: ManifestRecord | None = None
         self._stale: tuple[str, ...] = ()
-        """Files of earlier results, which go with the first write."""
+        """Files of earlier results, which the first write removes."""
         self._anchor: Path | None = self.path
-        """What the next write expects to be there: without it, the directory was removed, and must not come back."""
+        """A path that must exist before the next write: if it is gone, the user removed the directory."""
 
     @property
     def exists(self) -> bool:
@@ -102,11 +101,11 @@ class Manifest:
             )
         checksum = content.pop("checksum", None)
         if checksum != fingerprint(content):
-            raise WhatwhereError(f"{self.path} is damaged or was edited: remove {self.directory} and make it anew.")
+            raise WhatwhereError(f"{self.path} is damaged or was edited: remove {self.directory} and make it again.")
         return self._settled(parse(ManifestRecord, content, f"the manifest {self.path}"))
 
     def _settled(self, record: ManifestRecord) -> ManifestRecord:
-        """Finds out whether the file that was being written got its new content before the process ended."""
+        """Checks whether the file in ``writing`` got its new content before the process ended."""
         files = dict(record.files)
         for name, checksum in record.writing.items():
             path = self.directory / name
@@ -130,18 +129,18 @@ class Manifest:
         existing: Existing = "keep",
         advice: str = "choose another directory",
     ) -> None:
-        """Takes the directory for results of one kind; nothing on disk changes until the first of them is there.
+        """Prepares the directory for results of one kind; nothing on disk changes until the first file is written.
 
         Args:
             kind: what the results are (the study's name).
-            settings: a record or mapping; what a user chose.
+            settings: a record or mapping of the user's options.
             inputs: fingerprints of what the results are made from.
-            existing: what becomes of earlier results. Those of the same settings and inputs stay, unless it is
-                ``discard``; others are refused by ``keep`` and replaced by ``replace`` and ``discard``.
-            advice: what the caller's user may do about other results.
+            existing: what to do with earlier results. ``discard`` removes them; otherwise those of the same settings
+                and inputs stay, and others are an error (``keep``) or removed (``replace``).
+            advice: what the error tells the user to do about other results.
 
         Raises:
-            WhatwhereError: it holds other results, and ``existing`` is to keep them.
+            WhatwhereError: it holds other results, and ``existing`` is ``keep``.
         """
         wanted = {"kind": kind, "settings": plain(settings), "inputs": plain(inputs)}
         begun = ManifestRecord(format=FORMAT, whatwhere=version("whatwhere"), **wanted)
@@ -158,11 +157,11 @@ class Manifest:
         self._anchor = self.directory if self.directory.is_dir() else None
 
     def is_made_with(self, kind: str, settings: object) -> bool:
-        """Whether the directory holds results of this kind and settings, of whatever inputs."""
+        """Whether the directory holds results of this kind and settings, from any inputs."""
         return self.exists and (self.record.kind, self.record.settings) == (kind, plain(settings))
 
     def is_current(self, kind: str, settings: object, inputs: Mapping[str, Any]) -> bool:
-        """Whether the directory holds all results of this kind, settings and inputs, each file whole."""
+        """Whether the directory holds complete results of this kind, settings and inputs, each file undamaged."""
         if not self.is_made_with(kind, settings) or self.record.inputs != plain(inputs):
             return False
         paths = {self.directory / name: checksum for name, checksum in self.record.files.items()}
@@ -170,23 +169,23 @@ class Manifest:
         return self.record.complete and all(whole)
 
     def put(self, name: str, content: bytes) -> None:
-        """Writes a file that the manifest vouches for."""
+        """Writes a file and records its checksum."""
         checksum = _sha256(content)
         self._rewrite(replace(self.record, writing={name: checksum}))
         write_bytes(self.directory / name, content)
         self._record = replace(self.record, files={**self.record.files, name: checksum}, writing={})
 
     def get(self, name: str, what: str) -> bytes:
-        """Reads a file and checks it.
+        """Reads a file and checks its checksum.
 
         Raises:
-            WhatwhereError: it is missing, damaged, or another's.
+            WhatwhereError: it is missing, or it is not the file that the manifest describes.
         """
         for _ in range(_TRIES):
             content = read_bytes(self.directory / name, what)
             if _sha256(content) == self.record.files.get(name):
                 return content
-            self._record = None  # another process may have written both meanwhile
+            self._record = None  # another process may have written the file and the manifest meanwhile
             time.sleep(_PAUSE)
         raise WhatwhereError(
             f"{what} at {self.directory / name} is not the file that {NAME} describes: it was damaged, edited or put "
@@ -194,10 +193,10 @@ class Manifest:
         )
 
     def has(self, name: str) -> bool:
-        """Whether a file is there and the manifest knows it.
+        """Whether a file exists and is in the manifest.
 
         Raises:
-            WhatwhereError: something that is not a file is in its place.
+            WhatwhereError: the path is not a regular file.
         """
         path = self.directory / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -210,11 +209,11 @@ class Manifest:
         return any(not path.exists() and not path.is_symlink() for path in paths)
 
     def finish(self, seconds: float) -> None:
-        """Records that the work has ended, and the time it took in this sitting."""
+        """Records that the work is complete, and the time of this session."""
         self._rewrite(replace(self.record, complete=True, seconds=self.record.seconds + seconds))
 
     def pause(self, seconds: float) -> None:
-        """Records the time of a sitting that did not end the work."""
+        """Records the time of a session that did not complete the work."""
         self._rewrite(replace(self.record, seconds=self.record.seconds + seconds, complete=False))
 
     def _rewrite(self, record: ManifestRecord) -> None:
@@ -229,7 +228,7 @@ class Manifest:
 
 
 def fingerprint(description: object) -> str:
-    """A short name for a description: equal ones (as JSON) have equal names."""
+    """A short checksum of a value's JSON form."""
     return hashlib.sha256(json.dumps(plain(description), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -238,7 +237,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The first thing in which two sets of results differ."""
+    """The first difference between two sets of results, in words."""
     if known["kind"] != wanted["kind"]:
         return f"expected those of {wanted['kind']!r}, got those of {known['kind']!r}"
     for part, name in (("inputs", "another {}"), ("settings", "{}")):

@@ -1,11 +1,11 @@
-"""A local directory that stands for an address, and what keeps the two in step.
+"""A local mirror of a remote address, and its synchronisation.
 
-For each file a record says which version here and there were last in step. When work begins,
+A record for each file holds the local and the remote version at the last synchronisation. When work begins,
 
-    changed there, or both      the one there is fetched
-    changed here only           the one here is sent: a copy that failed, a process that was killed before it
-    removed there               it is removed here
-    removed here                it is fetched: a lost cache must not empty a bucket
+    changed remotely, or both   the remote file is fetched
+    changed locally only        the local file is sent (an earlier upload failed or was killed)
+    removed remotely            it is removed locally
+    removed locally             it is fetched: a lost cache must not empty a bucket
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from whatwhere.errors import MissingExtraError, WhatwhereError, extra_for
 from whatwhere.store.files import TEMPORARY_SUFFIX, cache_directory, write_text
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
-"""Where a copy is whole or nothing without a rename."""
+"""Schemes whose uploads are atomic without a rename."""
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
-"""What names the version of a remote file, best first; the size goes with it."""
+"""Fields that identify the version of a remote file, best first; its size is added."""
 Note = Callable[[str], None]
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file belongs to the results: locks and half files do not."""
+    """Whether a file belongs to the results: locks and temporary files do not."""
     return not path.name.startswith(".") and path.suffix != TEMPORARY_SUFFIX
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """A local directory, the address that it stands for, and the records of what is in step."""
+    """A local directory, its remote address, and the records of synchronised versions."""
 
     url: str
     files: Any
@@ -46,10 +46,10 @@ class Mirror:
 
     @classmethod
     def of(cls, url: str) -> Mirror:
-        """The one for an address; nothing is fetched yet.
+        """The mirror of an address; nothing is fetched yet.
 
         Raises:
-            WhatwhereError: it is no address, or nothing here knows its kind.
+            WhatwhereError: it is not an address, or its scheme is unknown.
         """
         scheme, _, rest = url.partition("://")
         parts = [part for part in rest.split("/") if part]
@@ -62,7 +62,7 @@ class Mirror:
         return cls(f"{scheme}://{root}", files, root, home / "files" / below, home / "records" / below)
 
     def synchronise(self, note: Note, only: Sequence[str] = ()) -> None:
-        """Brings both sides in step, by the rules above."""
+        """Synchronises both sides by the rules above."""
         there, here = self._there(), self._here()
         fetched, sent, gone = [], [], []
         for name in sorted(there.keys() | here.keys()):
@@ -87,20 +87,20 @@ class Mirror:
             self._forget(name)
 
     def send_rest(self) -> None:
-        """Sends each local file that is not the one that was last in step."""
+        """Sends each local file that changed since the last synchronisation."""
         for name, version in self._here().items():
             if self._record(name)[1] != version:
                 self.follow(self.directory / name)
 
     def follow(self, path: Path) -> None:
-        """Makes the other side of a local file what it is here: sent, or removed.
+        """Sends a local file, or removes the remote one if the local one is gone.
 
         Raises:
             WhatwhereError: that failed; the local file stays.
         """
         name = path.relative_to(self.directory).as_posix()
         target = f"{self.root}/{name}"
-        with self._in_words(f"{name} could not be copied to {self.url}", f"It is kept in {path}. "):
+        with self._explained(f"{name} could not be copied to {self.url}", f"It is kept in {path}. "):
             if path.exists():
                 version = _version_here(path)
                 self._send(path, target)
@@ -119,7 +119,7 @@ class Mirror:
         self.files.mv(target + TEMPORARY_SUFFIX, target)
 
     def _fetch(self, names: Sequence[str], there: dict[str, str]) -> None:
-        with self._in_words(f"{self.url} could not be read"):
+        with self._explained(f"{self.url} could not be read"):
             beside = [self.directory / f"{name}{TEMPORARY_SUFFIX}" for name in names]
             for path in beside:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class Mirror:
 
     def _there(self) -> dict[str, str]:
         """The version of each remote file."""
-        with self._in_words(f"{self.url} could not be read"):
+        with self._explained(f"{self.url} could not be read"):
             found = self.files.find(self.root, detail=True)
         versions = {}
         for path, info in found.items():
@@ -148,7 +148,7 @@ class Mirror:
         return {path.relative_to(self.directory).as_posix(): _version_here(path) for path in found}
 
     def _record(self, name: str) -> tuple[str | None, str | None]:
-        """The versions there and here that were last in step; None if unknown, as when the record is damaged."""
+        """The remote and local versions at the last synchronisation; None without a readable record."""
         try:
             there, here = json.loads((self.records / f"{name}.json").read_text())
         except (OSError, ValueError, TypeError):
@@ -162,8 +162,8 @@ class Mirror:
         (self.records / f"{name}.json").unlink(missing_ok=True)
 
     @contextmanager
-    def _in_words(self, what: str, kept: str = "") -> Iterator[None]:
-        """Says what went wrong; each store has errors of its own, so all kinds are caught here, at the boundary."""
+    def _explained(self, what: str, kept: str = "") -> Iterator[None]:
+        """Turns the errors of any file system into ours; each library raises its own types, so all are caught."""
         try:
             yield
         except WhatwhereError:
@@ -177,7 +177,7 @@ class Mirror:
             elif isinstance(error, PermissionError):
                 advice = f"Ask for the right to read and write {bucket!r}, or choose another address."
             else:
-                advice = "Once it can be reached, the same command (with --resume for a training) goes on."
+                advice = "Once it can be reached, the same command (with --resume for a training) continues."
             reason = str(error).rstrip(".") or type(error).__name__
             raise WhatwhereError(f"{what}: {reason}. {kept}{advice}") from error
 

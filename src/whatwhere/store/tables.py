@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MAIN = "value"
-"""The field of a nested dataclass whose column carries the plain name."""
+"""The field of a nested dataclass whose column has the name without a suffix."""
 _DTYPES = {int: "int64", float: "float64", bool: "bool", str: "str"}
 _WITH_NONE = {int: "Int64", bool: "boolean"}
 
@@ -33,7 +33,7 @@ def columns(kind: type) -> dict[str, Any]:
 
 
 def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Name, type and place in a row (``accuracy.low``) of each column."""
+    """Name, type and attribute path in a row (``accuracy.low``) of each column."""
     hints = get_type_hints(kind)
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name
@@ -61,7 +61,7 @@ def _cells(column: pd.Series, hint: Any) -> list[Any]:
 
 
 def from_frame(kind: type[Record], frame: pd.DataFrame, prefix: str = "") -> list[Record]:
-    """A DataFrame as rows, the inverse of :func:`to_frame`; of a nested dataclass, from columns with a prefix."""
+    """A DataFrame as rows, the inverse of :func:`to_frame`; a nested dataclass is read from columns with a prefix."""
     hints = get_type_hints(kind)
     found = []
     for field in fields(kind):
@@ -78,7 +78,7 @@ def write_csv(frame: pd.DataFrame) -> bytes:
 
 
 def read_csv(kind: type, content: bytes, what: str) -> pd.DataFrame:
-    """Reads CSV that has just the columns of a row type.
+    """Reads CSV with exactly the columns of a row type.
 
     Raises:
         WhatwhereError: a column is missing or unknown, or a cell is not of its type.
@@ -99,7 +99,7 @@ def read_csv(kind: type, content: bytes, what: str) -> pd.DataFrame:
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, WhatwhereError):
             raise
-        raise WhatwhereError(f"{what} is damaged: {error!s:.200}. Remove it and measure anew.") from error
+        raise WhatwhereError(f"{what} is damaged: {error!s:.200}. Remove it and measure again.") from error
 
 
 def _plain(hint: Any) -> tuple[type, bool]:

@@ -1,4 +1,4 @@
-"""Arrays as safetensors with a checksum of their content: weights, states of a run, data sets. Nothing is unpickled."""
+"""Arrays as safetensors with a checksum of their content: weights, states of a run, data sets. Never pickle."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from whatwhere.store.files import write_bytes
 _CHECKSUM = "whatwhere.sha256"
 _FORMAT = "whatwhere.format"
 _NEWEST = 1
-"""The format of the metadata; it grows when an older whatwhere would misread a file."""
+"""The format of the metadata; it increases when an older whatwhere would misread a file."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
-    """Writes arrays as safetensors with a checksum of their names, kinds, shapes and bytes."""
+    """Writes arrays as safetensors with a checksum of their names, dtypes, shapes and bytes."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     notes = dict(metadata or {})
     notes[_FORMAT] = str(_NEWEST)
@@ -32,7 +32,7 @@ def save_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappin
 
 
 def load_tensors(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Reads arrays and their metadata, and checks them against the checksum they were written with.
+    """Reads arrays and their metadata, and verifies their checksum.
 
     Raises:
         WhatwhereError: there is no such file, it is not safetensors, or it was changed since it was written.
@@ -48,7 +48,7 @@ def load_tensors(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
     except WhatwhereError:
         raise
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:  # kinds that numpy does not know, too
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:  # also dtypes that numpy lacks
         raise WhatwhereError(f"{what} at {path} is not a whole safetensors file: {error}.") from error
     recorded = notes.pop(_CHECKSUM, None)
     if recorded is None:

@@ -43,5 +43,5 @@ def study_named(name: str) -> Study:
 
 
 def register(study: Study) -> None:
-    """Adds a study of your own: it gets its command, its stage, its place on the page and ``whatwhere.study``."""
-    STUDIES[study.name] = study  # pyright: ignore[reportArgumentType] (resolve takes objects, too)
+    """Adds your own study: it gets a command, a job, a part of the page and ``whatwhere.study``."""
+    STUDIES[study.name] = study  # pyright: ignore[reportArgumentType] (resolve also takes objects)

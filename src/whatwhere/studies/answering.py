@@ -1,4 +1,4 @@
-"""What a model answers when something in it is changed, and the share of right answers by hop class."""
+"""A model's answers with interventions, and the share of right answers by hop class."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TOKENS_AT_ONCE = 1 << 13
 def answers(
     model: GPTJ, tokens: Int[np.ndarray, "n seq"], interventions: Sequence[Intervention] = ()
 ) -> Int[np.ndarray, "n"]:
-    """The likeliest token after each sequence.
+    """The most likely token after each sequence.
 
-    The sequences are run some at a time, so interventions must not depend on the others (as a mean ablation does).
+    Sequences run in blocks, so interventions must not depend on other sequences (as a mean ablation does).
     """
     if not interventions:
         return model.predict(tokens)
@@ -43,8 +43,8 @@ def share_of(holds: Bool[np.ndarray, "n"]) -> Estimate:
 def shares_by_hop(right: Bool[np.ndarray, "n"], hops: Int[np.ndarray, "n"]) -> list[tuple[int | None, Estimate]]:
     """The share of inputs of each hop class for which something holds, then the mean over classes (None).
 
-    The mean gives each class the same weight, as in the paper. Its interval is that of all inputs pooled: classes
-    differ in size by one input at most, and the pooled interval is then the wider one.
+    The mean gives each class the same weight, as in the paper. Its interval is that of all inputs pooled: class sizes
+    differ by at most one, and the pooled interval is then the wider one.
     """
     each = [(hop, share_of(right[hops == hop])) for hop in np.unique(hops).tolist()]
     mean = float(np.mean([estimate.value for _, estimate in each]))

@@ -1,9 +1,9 @@
-"""What a claim is: a statement, how it is measured, its threshold, and what came of it.
+"""A claim: a statement, its measure and threshold, and the verdict.
 
-The words of a claim and its threshold are a record of ``claims.toml`` in the folder of its study; ``claims.py`` beside
-it holds the functions that measure. The checksum of the record goes into every judgement, so that a report shows it
-when a threshold was changed after one. Thresholds follow from the paper's words; where the paper gives no number,
-``reading`` says how its words were read.
+The text of a claim and its threshold are a record of ``claims.toml`` in the folder of its study; ``claims.py`` next to
+it has the functions that measure. The checksum of the record is part of every judgement, so that a report shows when a
+threshold was changed afterwards. Thresholds follow from the paper's words; where the paper gives no number, ``reading``
+says how its words were interpreted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS: dict[Kind, str] = {
     "chat": "Chat models",
     "reading": "Our own readings",
 }
-"""Kinds of claims; they are counted apart."""
+"""Kinds of claims; they are counted separately."""
 Verdict = Literal["holds", "fails", "depends", "open", "ill-posed", "not tested"]
 VERDICTS: dict[Verdict, str] = {
     "holds": "the value meets the threshold with its whole interval, and with every seed",
@@ -51,7 +51,7 @@ def meets(threshold: str, value: float, what: str) -> bool:
     """Whether a value meets a threshold such as ``at least 0.9``; an undefined one does not.
 
     Raises:
-        WhatwhereError: it is no such threshold.
+        WhatwhereError: the threshold has another form.
     """
     name, _, limit = threshold.rpartition(" ")
     try:
@@ -64,21 +64,21 @@ def meets(threshold: str, value: float, what: str) -> bool:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured. The threshold of the claim decides what it means."""
+    """What was measured for a claim."""
 
     value: float
     why: str
     interval: tuple[float, float] | None = None
     """95 %, over the inputs, or over what the claim names: seeds, variants, heads."""
     inputs: int | None = None
-    """How many inputs the value is over, or what the claim counts: path positions, layers, looks at a place."""
+    """How many inputs the value is over, or what the claim counts: path positions, layers, readings at a place."""
     rest_holds: bool | None = True
-    """Whether the part of the statement holds that the value does not express, such as an order; None: not sure."""
+    """Whether the rest of the statement holds, which the value does not express, such as an order; None: not sure."""
     elsewhere: Mapping[str, Mapping[str, float | Estimate]] = field(default_factory=dict)
     """The value under conditions that the statement leaves open: ``{"tau": {"0.01": 0.8}}``."""
 
     def under(self, condition: str, choice: str) -> Finding | None:
-        """The same under another condition; None if it was not measured there."""
+        """The finding under another condition; None if it was not measured."""
         found = self.elsewhere.get(condition, {}).get(choice)
         if found is None:
             return None
@@ -111,7 +111,7 @@ class Claim:
     reading: str = ""
     """How the paper's words became this threshold."""
     paper_value: str = ""
-    """What the paper reports, where it does."""
+    """What the paper reports, if anything."""
     restated: str = ""
     """What was changed after a first judgement, and why."""
     ill_posed: str = ""
@@ -119,7 +119,7 @@ class Claim:
     checksum: str = ""
     """Of its record in ``claims.toml``."""
     question: str = ""
-    """Checksum of what decides it: the measure and the threshold. Other words leave it as it is."""
+    """Checksum of the measure and the threshold only; a change of other words does not change it."""
 
     def __post_init__(self) -> None:
         meets(self.threshold, 0.0, f"claim {self.id!r}")
@@ -129,7 +129,7 @@ class Claim:
         return meets(self.threshold, value, f"claim {self.id!r}")
 
     def asked(self) -> str:
-        """The threshold and how the paper's words were read, for people."""
+        """The threshold and how the paper's words were read, as text."""
         return ": ".join(filter(None, (self.threshold, self.reading)))
 
 
@@ -180,10 +180,10 @@ class Judged:
     control: tuple[Verdict, tuple[float, ...]] | None = None
     """Verdict and values of a statement about trained models, with letter models on leak-free data."""
     missing: bool = False
-    """Whether it was not tested for want of results."""
+    """Whether it was not tested because results are missing."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``claims.json`` holds; undefined and infinite numbers are null, as JSON has none."""
+        """The entry of ``claims.json``; undefined and infinite numbers are null."""
         found = {name: getattr(self, name) for name in ("verdict", "why", "inputs", "depends_on")}
         words = {name: text for name, text in vars(self.claim).items() if name != "measure"}
         numbers = {

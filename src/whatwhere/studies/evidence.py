@@ -1,4 +1,4 @@
-"""What claims are judged from: the results of one reproduction, or of the part of it that one seed made."""
+"""The evidence for claims: the results of one reproduction, or of one seed of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whatwhere.studies.study import Study
 from whatwhere.training.run import Run
 
 CONTROL, LEAK_FREE = "letter-control", "decoy"
-"""What claims call the letter model of leak-free data, and the generator of these."""
+"""The name of the letter model trained on leak-free data, and the generator of these data."""
 MODELS = ("number", "letter", CONTROL)
 """The folders of a reproduction that hold a run."""
 LEARNED = 0.9
@@ -23,11 +23,11 @@ Find = Callable[[str, str | None], Results]
 
 
 class NotTested(Exception):
-    """A claim cannot be judged from what is there; the message says why.
+    """A claim cannot be judged from the available results; the message says why.
 
     Args:
-        why: for people.
-        missing: whether it is for want of results.
+        why: the reason.
+        missing: whether results are missing.
     """
 
     def __init__(self, why: str, *, missing: bool = False) -> None:
@@ -36,7 +36,7 @@ class NotTested(Exception):
 
 
 def require_learned(model: str, accuracies: Collection[float]) -> None:
-    """Refuses a model that has not learned its task: statements about solutions say nothing about it.
+    """Checks that a model has learned its task: claims about solutions do not apply otherwise.
 
     The accuracies are those of each hop class, at the training length.
 
@@ -55,13 +55,13 @@ class Evidence:
     """Results by study and model.
 
     Args:
-        find: opens the results of a study (of a model, or of none); raises NotTested if they are not there.
+        find: opens the results of a study (of a model, or of none); raises NotTested if there are none.
     """
 
     def __init__(self, find: Find) -> None:
         self._find = find
         self.asked: set[str | None] = set()
-        """The models whose results were asked for; None for those of no model."""
+        """The models whose results were requested; None for results of no model."""
         self._found: dict[tuple[str, str | None], Results] = {}
 
     @classmethod
@@ -96,11 +96,11 @@ class Evidence:
 
     @property
     def found(self) -> Collection[Results]:
-        """The results that were asked for and are there."""
+        """The results that were requested and exist."""
         return self._found.values()
 
     def on_control(self) -> Evidence:
-        """The same, with the control in the letter model's place."""
+        """The same evidence with the control instead of the letter model."""
         return Evidence(lambda study, model: self.results(study, CONTROL if model == "letter" else model))
 
     def results(self, study: str, model: str | None = None) -> Results:
@@ -128,7 +128,7 @@ class Evidence:
 
 
 def command_for(study: Study, home: Path) -> str:
-    """The command that makes the results of a study in a folder: that of a run, of a reproduction, or any other."""
+    """The command that makes the results of a study in a folder."""
     argument = study.subject.argument
     if argument and Run(home).exists:
         return f"whatwhere {study.name} {home}"

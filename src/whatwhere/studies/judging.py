@@ -1,4 +1,4 @@
-"""Claims judged from evidence, and written down."""
+"""Judges claims from evidence, and writes the verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whatwhere.store.tables import write_csv
 from whatwhere.studies import STUDIES, study_named
 from whatwhere.studies.claim import KINDS, VERDICTS, Claim, Finding, Judged, Kind, Verdict, listed
 from whatwhere.studies.evidence import Evidence, NotTested, judged_on
-from whatwhere.studies.results import fitting
+from whatwhere.studies.results import consistent_tables
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -29,7 +29,7 @@ def all_claims() -> tuple[Claim, ...]:
 
 
 def judge(evidence: Sequence[Evidence], claims: Sequence[Claim] | None = None) -> list[Judged]:
-    """Judges claims; what the evidence does not hold is not tested.
+    """Judges claims; a claim without evidence is "not tested".
 
     Args:
         evidence: of the first seed, then of each other seed.
@@ -42,7 +42,7 @@ def judge(evidence: Sequence[Evidence], claims: Sequence[Claim] | None = None) -
 
 
 def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
-    evidence[0].asked.clear()  # so that it tells what this claim asks for
+    evidence[0].asked.clear()  # records which models this claim uses
     findings, refused = _findings(claim, evidence)
     if not findings:
         assert refused is not None
@@ -60,11 +60,14 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         judged = replace(judged, verdict="ill-posed", depends_on=())
     elif depends:
         judged = replace(judged, verdict="depends")
-    return replace(judged, why=" ".join(_words(judged, verdict, findings)))
+    why = " ".join(_words(judged, verdict, findings))
+    if refused is not None:
+        why += f" Measured with {len(findings)} of {len(evidence)} seeds; with another: {refused}"
+    return replace(judged, why=why)
 
 
 def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[str]:
-    """Why: what was measured, with each seed, under other conditions and on other data, and what it comes to."""
+    """The reasons of a verdict: the values of each seed, under other conditions and on other data."""
     claim, main, values = judged.claim, findings[0], judged.seeds
     if claim.ill_posed:
         yield claim.ill_posed
@@ -78,12 +81,14 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
         )
     for condition, choices in main.elsewhere.items():
         values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
-        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}."
+        there = min(len(_under(findings, condition, choice)) for choice in choices)
+        only = f", measured with {there} of {len(findings)} seeds" if there < len(findings) else ""
+        yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}{only}."
     if judged.control is not None:
         on_control, values_there = judged.control
         yield f"On leak-free letter data: {on_control} ({', '.join(f'{value:.3g}' for value in values_there)})."
     if judged.depends_on:
-        sure = "" if verdict == "depends" else f"; under the paper's conditions it {verdict}"
+        sure = "" if verdict == "depends" else f"; under the conditions of the claim it {verdict}"
         yield f"It depends on {listed(list(judged.depends_on))}{sure}."
     elif across := sum(_reaches_across(claim, finding) for finding in findings) * (judged.verdict == "open"):
         of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""
@@ -91,7 +96,7 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
 
 
 def _under(findings: Sequence[Finding], condition: str, choice: str) -> list[Finding]:
-    """What each seed says under another condition."""
+    """The findings of each seed under another condition."""
     return [under for finding in findings if (under := finding.under(condition, choice)) is not None]
 
 
@@ -101,12 +106,12 @@ def _differs(verdict: Verdict, other: Verdict) -> bool:
 
 
 def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding], NotTested | None]:
-    """What each seed says, and why the first that says nothing does not."""
+    """The findings of each seed, and the first reason for which one has none."""
     findings: list[Finding] = []
     refused: NotTested | None = None
     for one in evidence:
         try:
-            with fitting(one.found):
+            with consistent_tables(one.found):
                 findings.append(claim.measure(one))
         except NotTested as reason:
             refused = refused or reason
@@ -114,9 +119,9 @@ def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding]
 
 
 def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
-    """Each seed decides with its whole interval.
+    """The verdict over seeds, each decided by its whole interval.
 
-    If one surely holds and another surely fails, it depends; if all that are sure agree and one is not, it is open.
+    "depends" if it holds for one seed and fails for another; otherwise "open" if it is open for any seed.
     """
     decided: list[Verdict] = [_decides(claim, finding) for finding in findings]
     if "holds" in decided and "fails" in decided:
@@ -125,7 +130,7 @@ def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
 
 
 def _decides(claim: Claim, finding: Finding) -> Verdict:
-    """What one seed says: ``open`` if its interval has ends on both sides of the threshold."""
+    """The verdict of one seed: ``open`` if the threshold lies within its interval."""
     if finding.rest_holds is False:
         return "fails"
     if _reaches_across(claim, finding) or (finding.rest_holds is None and claim.met(finding.value)):
@@ -139,7 +144,7 @@ def _reaches_across(claim: Claim, finding: Finding) -> bool:
 
 
 def _on_control(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Verdict, tuple[float, ...]] | None:
-    """What a statement that the letter model takes part in comes to where it learned from leak-free data."""
+    """The verdict and values of a claim that uses the letter model, with the control instead."""
     if claim.kind != "trained" or "letter" not in evidence[0].asked:
         return None
     findings, _ = _findings(claim, [one.on_control() for one in evidence])
@@ -166,7 +171,7 @@ def counts(judged: Sequence[Judged]) -> dict[Kind, str]:
 def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
     """Writes ``claims.json``, ``claims.csv`` and ``claims.md`` into a reproduction.
 
-    What an earlier judgement here was made with is compared: a claim that was changed since is named.
+    Claims that were changed since an earlier judgement in this directory are listed.
 
     Returns:
         The path of ``claims.json``.
@@ -181,9 +186,9 @@ def write_claims(directory: Path, judged: Sequence[Judged]) -> Path:
 
 
 def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
-    """The claims that were changed after a judgement in this directory, and how; the earlier changes come first."""
+    """The claims that were changed after a judgement in this directory, earlier changes first."""
     earlier: dict[str, Any] = {}
-    with suppress(WhatwhereError):  # none, or a damaged one, which is replaced
+    with suppress(WhatwhereError):  # missing or damaged
         earlier = read_json(path, "the claims")
     if earlier.pop("checksum", None) != fingerprint(earlier):  # edited, or of an earlier version of whatwhere
         return []
@@ -201,7 +206,7 @@ def _changes(path: Path, judged: Sequence[Judged]) -> list[dict[str, Any]]:
 def markdown(
     judged: Sequence[Judged], models: Sequence[dict[str, Any]] = (), changed: Sequence[dict[str, Any]] = ()
 ) -> str:
-    """The verdicts as tables for people, one for each kind, with the models that they were judged on."""
+    """The verdicts as Markdown tables, one for each kind, with the models that they were judged on."""
     lines = [
         "# Claims",
         "",
@@ -227,16 +232,16 @@ def markdown(
 
 
 def _models(models: Sequence[dict[str, Any]]) -> list[str]:
-    """What each model of a reproduction is, with all of its seeds."""
-    told: dict[str, list[str]] = {}
+    """A line for each model of a reproduction, with all of its seeds."""
+    seeds_of: dict[str, list[str]] = {}
     for model in models:
         data = model["data"].get("generator", model["data"].get("distractors"))
-        told.setdefault(f"- {model['model']}: preset {model['preset']}, data {data}", []).append(str(model["seed"]))
-    return [f"{words}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}." for words, seeds in told.items()]
+        seeds_of.setdefault(f"- {model['model']}: preset {model['preset']}, data {data}", []).append(str(model["seed"]))
+    return [f"{words}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}." for words, seeds in seeds_of.items()]
 
 
 def measured(one: Judged) -> str:
-    """A value with its interval and how many inputs, positions or looks it is over, for people."""
+    """A value with its interval and its number of inputs, as text."""
     if one.value != one.value:
         return "-"
     text = f"{one.value:.4g}"
@@ -246,7 +251,7 @@ def measured(one: Judged) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in a cell of a Markdown table: names from data can neither leave it nor bring markup."""
+    """Text escaped for a cell of a Markdown table."""
     text = " ".join(text.split())
     for mark in "\\`*_[]|#":
         text = text.replace(mark, f"\\{mark}")

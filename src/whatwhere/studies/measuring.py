@@ -15,12 +15,12 @@ from whatwhere.store.files import whole_file
 from whatwhere.store.locks import hold
 from whatwhere.store.manifest import Existing
 from whatwhere.store.tables import write_csv
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Figure, Progress, Study, decisive, no_progress, resolve
 from whatwhere.studies.subject import Opened
 
 FIGURES = "figures"
-"""The folder of the figures, beside the tables."""
+"""The folder of the figures, next to the tables."""
 
 
 def measure(
@@ -33,22 +33,22 @@ def measure(
     progress: Progress = no_progress,
     advice: str = "replace them with existing='replace', or choose another out",
 ) -> Results:
-    """Measures what the results do not hold yet.
+    """Measures what the results do not have yet.
 
     Args:
-        study: the question.
-        opened: what it is asked of.
-        settings: how; a record of the study's settings.
+        study: the study.
+        opened: its subject.
+        settings: a record of the study's settings.
         directory: where the tables go; None keeps them in memory.
-        existing: what becomes of results that are there. Those of other settings or of another model are refused by
-            ``keep``, and replaced by ``replace``; results of these settings stay or go on. ``discard`` replaces all of
-            them. They are removed when the first new table is there. Results that a sweep keeps are replaced when it
-            has grown.
-        progress: told how far it is.
-        advice: how the caller's user replaces or keeps other results.
+        existing: what to do with existing results. Those of other settings or of another model are an error
+            (``keep``) or replaced (``replace``); those of the same settings stay, and continue if incomplete.
+            ``discard`` replaces all. They are removed when the first new table is written. Results of a sweep are
+            replaced when it has grown.
+        progress: callback for progress.
+        advice: what the error tells the user to do about other results.
 
     Raises:
-        WhatwhereError: the directory holds other results, another process is at work there, or the study refuses.
+        WhatwhereError: the directory holds other results, another process uses it, or the study raises an error.
     """
     results = Results(study, settings, opened.name, directory, opened.inputs)
     run = resolve(study.measure)
@@ -65,17 +65,17 @@ def measure(
         if manifest.is_current(study.name, kept, opened.inputs):
             results.kept = True
             return results
-        if manifest.has_lost_files():  # a study goes on by the tables that are there, and would leave these out
+        if manifest.has_lost_files():  # continuing from the remaining tables would leave these out
             manifest.begin(study.name, kept, opened.inputs, existing="discard")
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)
         except BaseException:
-            if manifest.record.files:  # a study that refuses before its first table leaves everything as it was
+            if manifest.record.files:  # an error before the first table leaves the directory unchanged
                 manifest.pause(time.perf_counter() - began)
             raise
         seconds = time.perf_counter() - began
-        if ended is False:  # its subject still grows: the next call goes on
+        if ended is False:  # the subject still grows
             manifest.pause(seconds)
         else:
             manifest.finish(seconds)
@@ -85,7 +85,7 @@ def measure(
 def draw(
     results: Mapping[str, Results], into: Path, *, kind: Literal["one", "models", "seeds"] = "one", suffix: str = ""
 ) -> list[Path]:
-    """Draws the figures of a study, each as PDF and PNG with its CSV beside it.
+    """Draws the figures of a study, each as PDF and PNG, and writes their data as CSV.
 
     Args:
         results: one or several results of the same study, by name.
@@ -103,14 +103,14 @@ def draw(
     for figure in study.figures:
         if figure.shows != kind or not all(one.has(name) for one in results.values() for name in figure.tables):
             continue
-        with style(), fitting(results.values()):
+        with style(), consistent_tables(results.values()):
             written += save_figure(resolve(figure.draw)(results), into / f"{figure.name}{suffix}")
         written += _write_data(figure, results, into, suffix)
     return written
 
 
 def _write_data(figure: Figure, results: Mapping[str, Results], into: Path, suffix: str) -> list[Path]:
-    """The tables behind a figure; of several results, with a first column that names each."""
+    """Writes the tables of a figure; for several results, with a first column ``result``."""
     written = []
     for table in figure.tables:
         frames = {name: one.frame(table) for name, one in results.items()}
@@ -133,16 +133,16 @@ def study(
     progress: bool | None = None,
     **settings: Any,
 ) -> Results:
-    """Asks one question of a model, a run or the theory.
+    """Runs a study on a model, on a run or on the theory.
 
     Args:
-        name: of the study, one of :data:`whatwhere.studies.STUDIES`: ``length``, say.
+        name: of the study, one of :data:`whatwhere.studies.STUDIES`, such as ``length``.
         source: a loaded model, or what the command takes: a shipped name, a directory, a checkpoint.
-        out: keep the results there, and go on with what is there; in memory by default.
+        out: the directory of the results, from which an interrupted study continues; in memory by default.
         step: which checkpoint of a run; the last by default.
-        existing: what becomes of results in ``out``: ``keep``, ``replace`` or ``discard``, as in :func:`measure`.
-        progress: whether to show how far it is; by default in a terminal and in a notebook.
-        settings: what the command offers as options.
+        existing: what to do with results in ``out``: ``keep``, ``replace`` or ``discard``, as in :func:`measure`.
+        progress: whether to show progress; by default in a terminal and in a notebook.
+        settings: the options of the command.
 
     Returns:
         The results: a mapping from table names to DataFrames with ``summary``, ``figures()`` and ``claims``.
@@ -162,7 +162,7 @@ def study(
         raise WhatwhereError(
             f"study {name!r}: expected a {asked.subject.argument}, got none; give one: study({name!r}, {given!r})."
         )
-    chosen = asked.with_settings(**settings)  # wrong settings show before a model is loaded
+    chosen = asked.with_settings(**settings)  # checked before a model is loaded
     opened = asked.subject.open(source, step)
     directory = None if place is None else place / asked.name
     if not (err.is_terminal if progress is None else progress):

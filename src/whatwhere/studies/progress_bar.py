@@ -1,4 +1,4 @@
-"""How far a study is, on stderr: a bar in a terminal and in a notebook, a line every half minute elsewhere."""
+"""Progress on stderr: a bar in a terminal and in a notebook, a line every half minute elsewhere."""
 
 from __future__ import annotations
 
@@ -24,35 +24,32 @@ from rich.text import Text
 from whatwhere.studies import study
 
 LINE_EVERY = 30.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Seconds between two lines of progress without a terminal."""
 COUNTED = 100_000
-"""From here on a count tells a reader nothing, and a line has the percentage."""
+"""From this total on, a line shows a percentage instead of a count."""
 
 
 class Guarded(Console):
-    """A console on which text from outside (names, prompts, paths) cannot steer the terminal."""
+    """A console on which external text (names, prompts, paths) cannot control the terminal."""
 
     def render_str(self, text: str, **style: Any) -> Text:
-        """Every string that is printed passes here, those in tables too.
-
-        Control characters, and halves of characters that no terminal takes, are shown as numbers.
-        """
+        """Shows control characters and surrogates as numbers; rich calls this for every string, also in tables."""
         printable = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
         return super().render_str(printable, **style)
 
 
-# rich draws in notebooks with ipywidgets, and warns without them; one line that is written anew needs neither
+# In notebooks rich needs ipywidgets and warns without them; a line that is overwritten does not.
 _NOTEBOOK: dict[str, Any] = {"force_terminal": True, "force_jupyter": False} if "ipykernel" in sys.modules else {}
 err = Guarded(stderr=True, highlight=False, **_NOTEBOOK)
 
 
 def note(message: str) -> None:
-    """Prints a remark on stderr."""
+    """Prints a note on stderr."""
     err.print(escape(message), style="dim", soft_wrap=True)
 
 
 class Bar(Progress):
-    """A progress bar with an estimate of the time left, on stderr; a line every half minute where no terminal is."""
+    """A progress bar with the estimated time left; without a terminal, a line every half minute."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         usual = (
@@ -63,12 +60,12 @@ class Bar(Progress):
         self._spoke = time.monotonic()
 
     def follow(self, name: str) -> study.Progress:
-        """A line of its own, moved by the function that is returned."""
+        """Adds a line and returns the callback that updates it."""
         task = self.add_task(name, total=None)
         return lambda what, done, total: self.update(task, description=what, completed=done, total=total)
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """Moves a bar, or prints the line when it is time."""
+        """Updates a bar, or prints a line if it is due."""
         super().update(task_id, **changes)
         now = time.monotonic()
         if err.is_terminal or now - self._spoke < LINE_EVERY:

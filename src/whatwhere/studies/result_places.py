@@ -1,4 +1,4 @@
-"""Where the results of studies lie: in a run, in the folders of a reproduction, or in a folder of their own."""
+"""Finds the results of studies: in a run, in the folders of a reproduction, or in any other folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Place:
 
     path: Path
     model: str | None
-    """``number``, ``letter``, ``letter-control``; None where no model is."""
+    """``number``, ``letter``, ``letter-control``; None without a model."""
     seed: int | None = None
     """None for the first seed."""
 
@@ -30,7 +30,7 @@ class Place:
         return "" if self.model is None else self.model + ("" if self.seed is None else f"-{self.seed}")
 
     def results(self) -> Iterator[Results]:
-        """The results of every study that is there; the folder may be that of one study itself."""
+        """The results of every study in the folder, which may itself be that of one study."""
         own = Manifest(self.path)
         if own.exists and own.record.kind in STUDIES:
             yield Results.open(study_named(own.record.kind), self.path, self.label or own.record.kind)
@@ -51,7 +51,7 @@ def places_in(directory: Path) -> list[Place]:
 
 
 def no_results(directory: Path) -> WhatwhereError:
-    """The refusal of a directory that has nothing to show."""
+    """The error for a directory without results."""
     command = f"dynamics {directory}" if Run(directory).exists else f"reproduce --out {directory}"
     return WhatwhereError(
         f"expected a reproduction, a run or the results of a study, got {directory} without results. "

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def fitting(results: Iterable[Results]) -> Iterator[None]:
-    """While tables are drawn or judged: if they were read from disk and do not fit together, says so.
+def consistent_tables(results: Iterable[Results]) -> Iterator[None]:
+    """Turns exceptions while tables from disk are drawn or judged into an error about inconsistent tables.
 
-    Each may be whole and of its types, and still lack what others or the program rely on: rows, steps, names. Tables
-    that were measured just now fit, or the fault is ours and keeps its traceback.
+    Each table may be undamaged and still lack rows, steps or names that others or the program need. For tables that
+    were measured just now, an exception is a bug and keeps its traceback.
     """
     try:
         yield
@@ -50,7 +50,7 @@ def fitting(results: Iterable[Results]) -> Iterator[None]:
         raise WhatwhereError(
             f"expected tables as this version of whatwhere measures them, got others in {where} "
             f"({type(error).__name__}: {error!s:.100}): rows or values were edited, or another version made them. "
-            "Measure anew with --force, or remove the directory."
+            "Measure again with --force, or remove the directory."
         ) from error
 
 
@@ -58,11 +58,11 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
     """The tables of one study, by name: ``results["accuracy"]`` is a DataFrame.
 
     Args:
-        study: whose tables they are.
-        settings: what they are made with.
-        name: of the subject, for people.
-        directory: where they are kept; None keeps them in memory.
-        inputs: what they are made from, for results in memory; those on disk have a manifest.
+        study: the study.
+        settings: its settings.
+        name: the name of the subject.
+        directory: the directory of the tables; None keeps them in memory.
+        inputs: fingerprints of the inputs, for results in memory; those on disk have a manifest.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         self.manifest = None if directory is None else Manifest(directory)
         self._frames: dict[str, pd.DataFrame] = {}
         self.kept = False
-        """Whether they were up to date when they were asked for, so that nothing was measured."""
+        """Whether they were up to date, so that nothing was measured."""
         self.was_read = False
         """Whether a table came from the disk."""
 
@@ -87,7 +87,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         """Results that are on disk.
 
         Raises:
-            WhatwhereError: there are none, they are another study's, or the manifest is damaged.
+            WhatwhereError: there are none, they belong to another study, or the manifest is damaged.
         """
         record = Manifest(directory).record
         if record.kind != study.name:
@@ -99,13 +99,13 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     @property
     def directory(self) -> Path:
-        """Where they are kept."""
+        """The directory of the tables."""
         assert self.manifest is not None, "results in memory have no directory"
         return self.manifest.directory
 
     @property
     def short_name(self) -> str:
-        """The name without the place: the last part of a path."""
+        """The last part of the name, if it is a path."""
         return Path(self.name).name
 
     @property
@@ -119,11 +119,11 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         return str(self.inputs.get("task", {}).get("name", "number"))
 
     def has(self, table: str) -> bool:
-        """Whether a table is there."""
+        """Whether a table exists."""
         return table in self._frames or (self.manifest is not None and self.manifest.has(f"{table}.csv"))
 
     def write(self, table: str, rows: Sequence[Record]) -> None:
-        """Writes a table; what was there is replaced."""
+        """Writes or replaces a table."""
         frame = to_frame(self._kind(table), rows)
         if self.manifest is not None:
             self.manifest.put(f"{table}.csv", write_csv(frame))
@@ -153,7 +153,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         return self._frames[table]
 
     def rows(self, table: str, kind: type[Record]) -> list[Record]:
-        """A table as rows of its type; none if it is not there yet."""
+        """A table as rows of its type; empty if it does not exist yet."""
         assert self._kind(table) is kind, f"{table} holds {self._kind(table).__name__}"
         return from_frame(kind, self.frame(table)) if self.has(table) else []
 
@@ -171,7 +171,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables that are there."""
+        """All existing tables."""
         return dict(self)
 
     @property
@@ -180,7 +180,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         return self.printed(100)
 
     def printed(self, width: int) -> str:
-        """What the command prints in a terminal of so many columns."""
+        """What the command prints in a terminal of this width."""
         from rich.console import Console
 
         console = Console(width=width, highlight=False, record=True, file=io.StringIO())
@@ -190,12 +190,12 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     def blocks(self) -> list[Any]:
         """What the command prints, for rich."""
-        with fitting([self]):
+        with consistent_tables([self]):
             return list(resolve(self.study.summary)(self))
 
     def figures(self) -> dict[str, Canvas]:
         """The figures of these results, by name, as matplotlib figures."""
-        with fitting([self]):
+        with consistent_tables([self]):
             return {
                 figure.name: resolve(figure.draw)({self.name: self})
                 for figure in self.study.figures
@@ -204,7 +204,7 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
 
     @property
     def claims(self) -> pd.DataFrame:
-        """The verdicts that these results alone allow."""
+        """The verdicts that follow from these results alone."""
         from whatwhere.studies.evidence import Evidence
         from whatwhere.studies.judging import judge, verdicts
 
@@ -224,6 +224,6 @@ class Results(Mapping[str, Any]):  # of DataFrames; their name would have to be 
         return f"Results of {self.study.name} on {self.name}: {sizes or 'no tables yet'}"
 
     def _repr_html_(self) -> str:
-        """In a notebook: what the command prints, and what else there is."""
+        """In a notebook: what the command prints, and the available tables."""
         more = escape(", ".join(f"[{table!r}]" for table in self))
         return f"<pre>{escape(self.summary)}</pre><p>DataFrames: {more}; also .figures(), .claims</p>"

@@ -1,7 +1,7 @@
 """Numbers over seeds: a mean with Student's interval, and how it is reported.
 
-The unit is a training. Two rules keep few seeds from looking sure. Fewer than three give no verdict. Where all seeds
-agree exactly, as counts of heads may, they show no spread: Student's interval would have no width, so there is none.
+The unit is a training. Two rules prevent false certainty with few seeds: fewer than three give no verdict, and if all
+seeds agree exactly (as counts of heads may), there is no interval, because Student's would have no width.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def over_seeds(values: Iterable[float], least: float = -math.inf, most: float = 
 
     Args:
         values: one for each seed.
-        least: a share or a correlation ends there, and so does its interval.
-        most: likewise.
+        least: the lower limit of the interval, for a share or a correlation.
+        most: its upper limit.
     """
     import numpy as np
     from scipy.stats import t
@@ -45,9 +45,9 @@ def excludes_zero(value: Estimate) -> bool:
     return value.low > 0 or value.high < 0
 
 
-def in_words(value: Estimate) -> str:
+def estimate_text(value: Estimate) -> str:
     """``0.33 (0.26 to 0.41, 3 seeds)``."""
-    shown = f"{round(value.value, 9) + 0.0:.3g}"  # what is left of a difference by rounding is 0
+    shown = f"{round(value.value, 9) + 0.0:.3g}"  # rounding errors of a difference become 0
     if not math.isnan(value.low):
         return f"{shown} ({value.low:.3g} to {value.high:.3g}, {value.n} seeds)"
     return f"{shown} ({'1 seed' if value.n == 1 else f'the same with each of {value.n} seeds'}, no interval)"

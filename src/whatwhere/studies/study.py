@@ -1,11 +1,10 @@
 """The contract of a study: one question about a model, a run or the theory, as one object (DESIGN, section 1).
 
-A study says what it measures, which tables it leaves, how they are drawn, which claims they decide and how its part of
-the page looks. Everything else is derived from it: the command with its options, ``--json``, the terminal summary, the
-job of the reproduction, the columns of a sweep, the data of the page, the CSV beside each figure, and
-``whatwhere.study``.
+A study defines what it measures, its tables, figures and claims, and its part of the page. Everything else is derived
+from it: the command with its options, ``--json``, the terminal summary, the job of the reproduction, the columns of a
+sweep, the data of the page, the CSV of each figure, and ``whatwhere.study``.
 
-A study lives in a folder of its own::
+A study has its own folder::
 
     length/
       __init__.py    the Study: light, it imports neither torch nor matplotlib
@@ -16,10 +15,9 @@ A study lives in a folder of its own::
       claims.py      the paper's statements that these tables decide
       part.js        its part of the page
 
-Code and row types are named by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when they are
-first needed, so that ``whatwhere --help`` stays quick. A function or a class may stand there as well. A study that
-names its ``folder`` takes what it does not name from the files above, and its references may begin with a dot:
-``".summary:outcomes"``.
+Code and row types are given by a reference, ``"whatwhere.studies.length.measure:measure"``, and imported when first
+needed, so that ``whatwhere --help`` stays fast; functions and classes are allowed too. A study with a ``folder`` takes
+what is not given from the files above, and its references may begin with a dot: ``".summary:outcomes"``.
 """
 
 from __future__ import annotations
@@ -44,12 +42,12 @@ if TYPE_CHECKING:
     from whatwhere.studies.results import Results
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Callback for progress: what is being done, how much of it is done, and the total."""
 Measure = Callable[[Any, Any, "Results", Progress], "bool | None"]
-"""``(subject, settings, results, progress)``: what is measured, how, where tables go, and whom to tell how far it is.
+"""``(subject, settings, results, progress)``: measures the subject and writes tables to the results.
 
-It goes on with what the results hold. It may return False if its subject still grows (a run in training): then the
-results are not complete."""
+It continues from the tables that the results already have. It may return False if its subject still grows (a run in
+training): then the results are not complete."""
 Summary = Callable[["Results"], "Sequence[RenderableType]"]
 Draw = Callable[["Mapping[str, Results]"], "Canvas"]
 """Draws one or several results, by name."""
@@ -62,7 +60,7 @@ def no_progress(what: str, done: int, total: int) -> None:
 
 
 def resolve(reference: Any) -> Any:
-    """What a reference ``module:name`` names; anything else is returned as it is."""
+    """Imports a reference ``module:name``; anything else is returned unchanged."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")
@@ -70,33 +68,33 @@ def resolve(reference: Any) -> Any:
 
 
 def decisive(settings: Any) -> Any:
-    """What a manifest keeps of the settings of a study: see :attr:`Study.settings`."""
+    """The settings of a study that go into the manifest: see :attr:`Study.settings`."""
     return settings.decisive() if hasattr(settings, "decisive") else settings
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a study; PDF, PNG and the CSV of what it draws appear together."""
+    """One figure of a study, written as PDF and PNG with its data as CSV."""
 
     name: str
     """Of its files, such as ``figure-5b-length``."""
     draw: Draw | str
     tables: tuple[str, ...]
-    """What it draws from; written beside it as ``NAME.csv``, or ``NAME-TABLE.csv`` if there are several."""
+    """Its data; written next to it as ``NAME.csv``, or ``NAME-TABLE.csv`` if there are several."""
     shows: Literal["one", "models", "seeds"] = "one"
     """What is in it: one result, those of several models (both tasks), or those of several seeds."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a measurement will take besides time, before it begins."""
+    """The estimated cost of a measurement besides time."""
 
     text: str
-    """For people, in one line."""
+    """One line of text."""
     numbers: Mapping[str, float]
-    """The same for programs."""
+    """The same as numbers, for ``--json``."""
     paid: bool
-    """Whether it may cost money: the command asks before it goes ahead."""
+    """Whether it may cost money: the command then asks for confirmation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,23 +107,23 @@ class Study:
     paper: str
     """Where the paper treats it."""
     panel: str = "Studies of your own"
-    """The heading under which the list of commands has it."""
+    """Its heading in the list of commands."""
     subject: Subject
-    """What it is asked of."""
+    """What kind of thing it measures."""
     source: str | None = None
-    """What the command takes if nothing is named; None if something must be."""
+    """The default subject of the command; None if it must be given."""
     settings: type | str
-    """A frozen dataclass, or a reference to one: the options of the command, part of the manifest. Help texts stand in
+    """A frozen dataclass, or a reference to one: the options of the command, part of the manifest. Help texts are in
     ``Annotated``.
 
-    If it has a method ``decisive()``, the manifest keeps just what that returns: results do not depend on the rest (how
-    many requests at a time). If it has a method ``kept()`` that returns False, the command leaves nothing on disk
-    without ``--out``: the answer of a calculator.
+    If it has a method ``decisive()``, the manifest keeps only what that returns: results do not depend on the other
+    settings (such as the number of parallel requests). If it has a method ``kept()`` that returns False, the command
+    writes nothing to disk without ``--out``.
     """
     tables: Mapping[str, type | str]
     """A row type for each table, or a reference to one."""
     on_request: Mapping[str, str] = field(default_factory=dict)
-    """The tables that are made only if a setting asks for them, with the name of that setting."""
+    """The tables that are measured only on request, with the name of the setting that requests them."""
     folder: str = ""
     """The package of the study, for references that begin with a dot, and for ``measure``, ``summary``, ``claims`` and
     ``page`` where these are not given."""
@@ -144,13 +142,13 @@ class Study:
     outcomes: Callable[[Results], Mapping[str, float]] | str | None = None
     """The few numbers of a result that a sweep shows, one column each."""
     passes: Callable[[Results], bool] | str | None = None
-    """Whether all is as it should be; if not, the command ends with exit code 1. None: there is nothing to fail."""
+    """Whether all checks passed; if not, the command ends with exit code 1. None if there are no checks."""
     cost: Callable[[Any, Any, Results], Cost] | str | None = None
-    """``(subject, settings, results)`` to what is left to pay for; the command then has ``--dry-run`` and ``--yes``."""
+    """``(subject, settings, results)`` to the remaining cost; the command then has ``--dry-run`` and ``--yes``."""
     sweep: Path | None = None
     """The specification of a sweep that comes with it: ``whatwhere sweep NAME`` runs it."""
     smoke: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that make it end in seconds, for a try-out of the whole reproduction."""
+    """Settings with which it takes seconds, for a test of the whole reproduction."""
     short: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the short reproduction, where the defaults would take too long for it."""
     example: str = ""
@@ -171,7 +169,7 @@ class Study:
             raise WhatwhereError(f"the page of study {self.name!r}: no table {sorted(unknown)[0]!r}.")
 
     def _fill_in(self) -> None:
-        """Takes what is not given from the files of the folder, and makes references whole."""
+        """Takes what is not given from the files of the folder, and makes references absolute."""
         files = {path.name for path in Path(str(import_module(self.folder).__file__)).parent.iterdir()}
         usual = {"measure.py": ".measure:measure", "summary.py": ".summary:summary", "claims.py": ".claims:CLAIMS"}
         given = {Path(file).stem: reference for file, reference in usual.items() if file in files}
@@ -183,7 +181,7 @@ class Study:
         object.__setattr__(self, "tables", {name: self._whole(kind) for name, kind in self.tables.items()})
 
     def _whole(self, reference: Any) -> Any:
-        """A reference that begins with a dot or a colon, with the folder before it; others as they are."""
+        """Adds the folder to a reference that begins with a dot or a colon."""
         return f"{self.folder}{reference}" if isinstance(reference, str) and reference[:1] in (".", ":") else reference
 
     def settings_type(self) -> type:

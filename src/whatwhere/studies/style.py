@@ -1,4 +1,4 @@
-"""One look for every figure: positional red and symbolic green as in the paper, and line and mark say it again."""
+"""The style of all figures: positional red and symbolic green as in the paper, also distinguished by line and mark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POSITIONAL, SYMBOLIC, PALE = display.POSITIONAL, display.SYMBOLIC, display.FLAT
 ENTROPY = "#6f4fa0"
 NEUTRAL = "#555555"
 HOPS = ("#1f3b73", "#2f6db5", "#5a9bd8", "#8fc1ea")
-"""One to four hops, dark to light; longer chains go on from the first."""
+"""One to four hops, dark to light; longer chains continue from the first."""
 TASK = {"number": POSITIONAL, "letter": SYMBOLIC, "both": ENTROPY}
 LINE = {"positional": "-", "symbolic": "--", "number": "-", "letter": "--", "both": "-."}
 LABELLED = {
@@ -69,28 +69,28 @@ def length_axis(axes: Axes, lengths: Iterable[int], label: str = "") -> None:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draws without a display and in our look, and leaves matplotlib's settings as they were."""
+    """Draws without a display and in our style, then restores matplotlib's settings."""
     matplotlib.use("Agg")
     with matplotlib.rc_context(_SETTINGS):
         yield
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
-    """Writes ``path`` as vector PDF and as PNG, each whole or not at all, and closes the figure."""
-    for text in figure.findobj(Text):  # names of files may hold what no font can draw
+    """Writes ``path`` as vector PDF and as PNG atomically, and closes the figure."""
+    for text in figure.findobj(Text):  # file names may contain characters that no font has
         assert isinstance(text, Text)
         shown = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text.get_text())
         if shown != text.get_text():
             text.set_text(shown)
-    figure.set_dpi(_SETTINGS["savefig.dpi"])  # at fewer dots letters have another width than they are drawn in
-    if (layout := figure.get_layout_engine()) is not None:  # found once for both files: it takes as long as drawing
+    figure.set_dpi(_SETTINGS["savefig.dpi"])  # the width of letters depends on it
+    if (layout := figure.get_layout_engine()) is not None:  # computed once for both files: it is slow
         layout.execute(figure)
         figure.set_layout_engine("none")
     written = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
-    pdf, png = written  # by their canvases: ``savefig`` draws each file twice, once to find a layout
+    pdf, png = written  # by their canvases: ``savefig`` draws each file twice, once for the layout
     with whole_file(png) as beside:
         FigureCanvasAgg(figure).print_png(beside, metadata={"Software": None})
-    with whole_file(pdf) as beside:  # last, since a PDF has dots of its own
+    with whole_file(pdf) as beside:  # last, because it changes the dpi
         FigureCanvasPdf(figure).print_pdf(beside, metadata={"CreationDate": None})
     pyplot.close(figure)
     return written

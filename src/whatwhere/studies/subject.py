@@ -1,7 +1,7 @@
-"""What a study is asked of: a trained model, a run, any rotary model, a sweep, or nothing but the theory.
+"""The subject of a study: a trained model, a run, any rotary model, a sweep, or none (theory).
 
-A subject knows how to open what a user names: it gives the object that is measured, a name for people, fingerprints for
-the manifest, and the directory where results go by default.
+A subject opens what the user named: it gives the object to measure, its name, fingerprints for the manifest, and the
+default directory of results.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from whatwhere.errors import WhatwhereError
 SWEEP_TABLE = "sweep.csv"
 """In the directory of a sweep: one line per item."""
 ALONE = "analysis-"
-"""Before the name of a model, in the folder of results on a model that is no run of ours."""
+"""Prefix of the folder of results on a model that is not a run directory."""
 SHIPPED = "shipped"
 """The word for the tables of a sweep that come with a study."""
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What a user named, ready to be measured."""
+    """An opened subject."""
 
     item: Any
     """A model, a run, or None."""
     name: str
-    """For people: ``letter``, ``runs/number``."""
+    """For messages: ``letter``, ``runs/number``."""
     inputs: Mapping[str, Any]
     """Fingerprints for the manifest: other inputs, other results."""
     home: Path
     """Where results go by default, in a folder named after the study."""
     grows: bool = False
-    """Whether it is expected to change: earlier results on it are then out of date, and not another's."""
+    """Whether it may grow: earlier results are then out of date and not an error."""
 
     @property
     def label(self) -> str:
@@ -45,25 +45,25 @@ class Opened:
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """A kind of thing that can be measured."""
+    """A kind of subject."""
 
     argument: str | None
     """The name of the command's argument; None if there is none."""
     help: str
     """What may be given there."""
     part: Literal["run", "once"] | None
-    """Its part of a reproduction: asked of every run, asked once, or not at all."""
+    """Its part of a reproduction: measured on every run, once, or never."""
     steps: bool = False
     """Whether a checkpoint of a run may be chosen by its step."""
     home: str = "the working directory"
-    """Where results go by default, for people."""
+    """The default directory of results, as text."""
 
     @abstractmethod
     def open(self, source: Any, step: int | None = None) -> Opened:
-        """Opens what a user named, or takes a loaded object.
+        """Opens a subject by name or path, or takes a loaded object.
 
         Raises:
-            WhatwhereError: there is no such thing, or it cannot be measured.
+            WhatwhereError: it does not exist, or it cannot be measured.
         """
 
 
@@ -151,7 +151,7 @@ class _OfSweep(Subject):
     """The tables that come with the study."""
 
     def open(self, source: Any, step: int | None = None) -> Opened:
-        """Finds the tables; what is measured is their directory. Other tables, or another item done: other results."""
+        """Finds the directory of the tables; its fingerprint changes with the tables and with each finished item."""
         from whatwhere.store.files import read_bytes
         from whatwhere.store.manifest import NAME, fingerprint
 
@@ -197,7 +197,7 @@ SWEEP = _OfSweep(
 
 
 def _check_step(source: Any, step: int | None) -> None:
-    """A loaded model is of the step that it was loaded from."""
+    """Raises an error if a step is given for a loaded model."""
     if step is not None and not isinstance(source, str | Path):
         raise WhatwhereError(
             f"expected a run directory, since step {step} was asked for; got a loaded {type(source).__name__}."
@@ -205,7 +205,7 @@ def _check_step(source: Any, step: int | None) -> None:
 
 
 def _name(source: str | Path) -> str:
-    """As the user gave it; a directory that goes before a shipped model of the same name is told apart."""
+    """The name as given; a directory with the name of a shipped model gets ``./``."""
     from whatwhere.zoo.load import SHIPPED, is_shipped
 
     name = str(source)
@@ -219,6 +219,6 @@ def _home(source: Any) -> Path:
     if not isinstance(source, str | Path):
         return Path("analysis")
     path = Path(source)
-    run = Run(path)  # a model of transformers has a config.json, too, but no manifest
+    run = Run(path)  # a transformers model also has a config.json, but no manifest
     name = path.stem if path.suffix in (".safetensors", ".gguf") else path.name  # a name such as Qwen2.5-0.5B is whole
     return path if run.exists and run.manifest.exists else Path(f"{ALONE}{name}")

@@ -1,4 +1,4 @@
-"""What summaries are made of: narrow tables, remarks below them, and numbers as people read them."""
+"""Parts of summaries: narrow tables, remarks, and formatted numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Rows = Iterable[Sequence[str]]
 
 
 def table(*columns: str, rows: Rows = (), left: Sequence[str] = (), title: str = "", caption: str = "") -> Table:
-    """A narrow table: numbers stand to the right, the columns named in ``left`` to the left.
+    """A narrow table, right-aligned except for the columns in ``left``.
 
-    A title that fits into a terminal stands on one line, also where it is wider than the columns.
+    A title that fits in a terminal stays on one line, even if it is wider than the columns.
     """
     fits = all(line.isprintable() and len(line) <= NARROW for line in title.split("\n"))  # the console guards the rest
     heading = Text(title, no_wrap=True, overflow="ignore") if fits else escape(title)

@@ -1,4 +1,4 @@
-"""What must be solved: the number, the letter and the both task, with oracles, balanced data, a check for shortcuts."""
+"""The number, letter and both tasks, with oracles, balanced data and a check for shortcuts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TASKS: dict[str, type[AnyTask]] = {kind.name: kind for kind in (NumberTask, Lett
 
 
 def make_task(name: str, **parameters: Any) -> AnyTask:
-    """The task of a name (``number``, ``letter`` or ``both``) with some parameters other than the paper's.
+    """A task by name (``number``, ``letter`` or ``both``); parameters default to the paper's.
 
     Raises:
-        WhatwhereError: there is no such task or parameter, a parameter is of another kind, or they cannot go together.
+        WhatwhereError: there is no such task or parameter, or a value has the wrong type or is not allowed.
     """
     if name not in TASKS:
         raise WhatwhereError(f"expected a task of {', '.join(TASKS)}, got {name!r}.")

@@ -17,10 +17,10 @@ def balanced_cells(
 ) -> tuple[Int[np.ndarray, "count"], Int[np.ndarray, "count"]]:
     """The value and the place of the solution for each of ``count`` sequences: cells of a table, in random order.
 
-    Cells, rows and columns each differ by one at most. Cell k of the underlying list is value ``k mod values`` at
-    place ``(k + k div lcm) mod places``: a walk along the diagonals that meets every cell once, and of which every
-    beginning has even margins. With 120,000 sequences, 64 values and 8 places it yields the nearest design to the
-    impossible 234.375 per cell (erratum E22): 234 or 235, 1,875 per value and 15,000 per place.
+    The counts of cells, of rows and of columns each differ by at most one. Cell k of the underlying list is value
+    ``k mod values`` at place ``(k + k div lcm) mod places``. It runs along the diagonals, visits every cell once, and
+    each of its prefixes has balanced margins. With 120,000 sequences, 64 values and 8 places each cell has 234 or 235
+    (the paper's 234.375 is not possible, erratum E22), each value 1,875 and each place 15,000.
     """
     cell = rng.permutation(count) % (values * places)
     value = cell % values

@@ -1,9 +1,8 @@
-"""The both task: each pointer says *what* and *where* at once, so it can be solved either way.
+"""The both task: each pointer gives both *what* and *where*, so a model can solve it by either.
 
-A sequence of the letter task (generator ``decoy``) in which each pointer also tells the distance to the token that its
-right letter names. In training both cues point at the same place, and a model may follow either. On a *conflict* input
-they do not: following the letters leads to one answer, following the distances to another, each by as many hops, and
-what a model answers tells which cue it follows.
+It is a sequence of the letter task (generator ``decoy``) in which each pointer also has the distance to the token that
+its right letter names. In training both cues point at the same place. On a *conflict* input they do not: letters and
+distances lead to different answers by the same number of hops, and the answer of a model shows which cue it follows.
 
 The paper names training that prefers symbolic solutions as future work (Section 4); ``whatwhere preference`` asks.
 """
@@ -63,7 +62,7 @@ class BothTask(Task):
             )
         if self.letters > ONE_CHARACTER:
             raise WhatwhereError(f"expected at most {ONE_CHARACTER} letters in the both task, got {self.letters}.")
-        _ = self.by_letter  # refuses sizes that its generator cannot serve
+        _ = self.by_letter  # raises an error for sizes that its generator does not support
 
     @cached_property
     def vocabulary(self) -> BothVocabulary:  # noqa: D102
@@ -96,14 +95,14 @@ class BothTask(Task):
 
     def extra(self, rng: np.random.Generator, batch: Batch, count: int) -> Int[np.ndarray, "n extra"]:
         """As in the letter task. No distance grows, since extra tokens stand before the window."""
-        extra = self.by_letter.extra(rng, self._lettered(batch), count)
+        extra = self.by_letter.extra(rng, self._as_letter_task(batch), count)
         return self.vocabulary.from_letters(extra)
 
     def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
         """As in the letter task."""
-        return self.by_letter.fillers(self._lettered(batch))
+        return self.by_letter.fillers(self._as_letter_task(batch))
 
-    def _lettered(self, batch: Batch) -> Batch:
+    def _as_letter_task(self, batch: Batch) -> Batch:
         return replace(batch, tokens=self.vocabulary.letter_tokens(batch.tokens), vocabulary=self.by_letter.vocabulary)
 
     @property
@@ -150,7 +149,7 @@ class BothTask(Task):
             hops: as in :meth:`sample`; both paths have as many.
             seed: as in :meth:`sample`.
             extra_target: as in :meth:`sample`; neither answer changes.
-            where: ``last``: the paths part at the last hop. ``every``: they share nothing but the query.
+            where: ``last``: the paths differ in the last hop only. ``every``: they share only the query.
 
         Raises:
             WhatwhereError: there is no room for two paths, or no such ``where``.
@@ -171,7 +170,7 @@ class BothTask(Task):
         paths, tokens = batch.paths.copy(), batch.tokens.copy()
         paths[rows, batch.hops] = rivals
         if where == EVERY:
-            paths = self._parted(rng, batch, rivals)
+            paths = self._separate_paths(rng, batch, rivals)
             self._mislead(rng, batch, tokens, extra_target)
         for hop in range(self.max_hops):
             (some,) = np.nonzero((last == hop) if where == LAST else (last >= hop))
@@ -191,7 +190,7 @@ class BothTask(Task):
         allowed = (alone & (np.arange(self.target) != places[:, None])).T  # [target, n]
         return random_subset(rng, allowed, np.ones(len(window), np.int64)).argmax(0)
 
-    def _parted(self, rng: np.random.Generator, batch: Batch, rivals: Each) -> Int32[np.ndarray, "n visited"]:
+    def _separate_paths(self, rng: np.random.Generator, batch: Batch, rivals: Each) -> Int32[np.ndarray, "n visited"]:
         """Paths to the rivals through pre-target tokens that the letters do not visit."""
         start = batch.tokens.shape[1] - 1 - self.context
         free = np.ones((self.context, len(batch)), bool)

@@ -42,7 +42,7 @@ class Dataset:
         return {name: getattr(self, name) for name in SPLITS}
 
     def manifest(self) -> dict[str, Any]:
-        """What the dataset is: enough to make it again, and to notice that it is not what it was."""
+        """Enough to generate the data set again and to verify it."""
         return {
             "task": self.task.to_dict(),
             "seed": self.seed,
@@ -72,12 +72,12 @@ class Dataset:
 
 
 def make_split(task: Task, name: str, size: int, seed: int) -> Batch:
-    """One split of a data set of ``size`` sequences, drawn apart from the others, as the authors do.
+    """One split of a data set of ``size`` sequences, drawn independently of the others, as the authors do.
 
     Hop classes are equal (108,000 / 600 / 11,400 of each with the paper's 480,000) and come in turn; within a class the
     cells place x answer are filled equally, and which cells hold the remainder is random. The seed of a split is the
-    data set's plus the sizes of the splits before it. Nothing keeps a small task from drawing a sequence twice;
-    :meth:`Dataset.shared` counts that.
+    data set's plus the sizes of the splits before it. A small task may draw a sequence twice; :meth:`Dataset.shared`
+    counts them.
 
     Raises:
         WhatwhereError: there is no such split, there are too few sequences for the splits, or more than memory holds.
@@ -122,14 +122,14 @@ def load_dataset(directory: Path) -> Dataset:
     kinds = {"task": dict, "seed": int, "sha256": dict}
     missing = [key for key, kind in kinds.items() if not isinstance(manifest.get(key), kind)]
     if missing:
-        raise WhatwhereError(f"{MANIFEST} in {directory} lacks {', '.join(missing)}; make the data anew.")
+        raise WhatwhereError(f"{MANIFEST} in {directory} lacks {', '.join(missing)}; make the data again.")
     task = task_from_dict(manifest["task"])
     splits = {name: _load_split(task, directory / f"{name}.safetensors", name) for name in SPLITS}
     dataset = Dataset(task, seed=manifest["seed"], **splits)
     for name, checksum in dataset.manifest()["sha256"].items():
         if manifest["sha256"].get(name) != checksum:
             raise WhatwhereError(
-                f"the {name} split in {directory} is not the one that its manifest describes; make the data anew."
+                f"the {name} split in {directory} is not the one that its manifest describes; make the data again."
             )
     return dataset
 

@@ -100,7 +100,7 @@ def follow_pointers(tokens: Sequences, vocabulary: Vocabulary) -> Sequences:
 
 
 def _goals(tokens: Sequences, vocabulary: Vocabulary) -> tuple[Sequences, Sequences]:
-    """Where each pointer points (-1: nowhere), and the token there, which then means nothing."""
+    """Where each pointer points (-1: nowhere), and the token there (meaningless for -1)."""
     there = vocabulary.goals(tokens)
     return there, np.take_along_axis(tokens, np.maximum(there, 0), 1)
 

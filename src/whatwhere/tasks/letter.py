@@ -36,7 +36,7 @@ class LetterTask(Task):
     letters: int = 8
     integers: int = 8
     generator: str = "paper"
-    """``paper`` is the authors' data; ``decoy`` hides the answer among look-alikes, the leak-free control; ``strict``
+    """``paper`` is the authors' data; ``decoy``, the leak-free control, hides the answer among decoys; ``strict``
     makes left letters unique, for the theorems; ``simple`` leaves room for longer chains."""
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class LetterTask(Task):
         return min(super().most_hops, self.letters - 1)
 
     def for_chains(self, hops: int) -> LetterTask:
-        """The ``simple`` generator needs the fewest letters; every hop count is drawn by it, so that they compare."""
+        """Always the ``simple`` generator, which needs the fewest letters, so that hop counts are comparable."""
         return replace(self, generator=SIMPLE.name, max_hops=hops)
 
     def chain_chance(self, hops: int) -> float:

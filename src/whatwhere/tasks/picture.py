@@ -1,6 +1,6 @@
-"""A sequence drawn for the terminal, as in Figure 1: its windows shaded, its hops as arrows that walk back.
+"""A sequence drawn for the terminal, as in Figure 1: shaded windows, and arrows for the hops.
 
-In plain text the windows are told by the rulers above them and the path by its arrows; colour only adds to that.
+It is readable without colour too: rulers mark the windows and arrows the path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOPS = ("bright_cyan", "bright_magenta", "bright_yellow", "bright_green")
 
 
 def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
-    """Draws one sequence of a batch; tokens stand closer together where ``width`` columns would not hold them."""
+    """Draws one sequence of a batch; tokens are closer together if they do not fit in ``width`` columns."""
     tokens = batch.tokens[row]
     names = [task.vocabulary.names[token] for token in tokens]
     path = [int(position) for position in batch.paths[row] if position >= 0]
@@ -44,8 +44,8 @@ def draw(task: Task, batch: Batch, row: int, width: int = 80) -> Text:
         picture.append(_centred(name, cell, columns[0]), style)
     picture.append("\n")
 
-    # The line under the tokens hangs a thread on each token of the path; each hop then takes one line, from right to
-    # left, and ends the thread of the token where it lands.
+    # The line under the tokens starts a vertical line at each token of the path. Each hop then takes one row, from
+    # right to left, and ends the vertical line of the token where it lands.
     line = {columns[position]: ("│" if position == path[0] else "┊", "dim") for position in path}
     picture.append_text(_row(line, edge))
     for hop, (start, end) in enumerate(pairwise(path)):

@@ -1,4 +1,4 @@
-"""How well one does without the path: rules that guess the answer from what stands out (docs/tasks.md).
+"""Shortcuts: rules that guess the answer without following the path (docs/tasks.md).
 
 A generator that leaks lets a model learn such a rule instead of the task, and the authors' letter data leak. So every
 data set comes with the accuracy of each rule in each hop class. A rule ranks the target tokens; its accuracy is the
@@ -65,7 +65,7 @@ class View:
         return self._rank(range(self.start, self.tokens.shape[1] - 1))
 
     def walk(self) -> Iterator[Sequences]:
-        """For 1, 2, .. hops, how many pre-target tokens reach each position by so many; ends when none goes on."""
+        """For 1, 2, .. hops, how many pre-target tokens reach each position by so many; ends when none continues."""
         at = self.goals[:, self.start : -1]
         while (at >= 0).any():
             yield self._tally(at)
@@ -91,7 +91,7 @@ class View:
 
     @property
     def alone(self) -> Marks:
-        """Tokens whose left letter or symbol one target token has: themselves, if they are in the target window."""
+        """Tokens whose left letter or symbol occurs exactly once in the target window."""
         return self.companions == 1
 
     def _tally(self, goals: Int[np.ndarray, "n pointers"]) -> Sequences:

@@ -83,7 +83,7 @@ class SpelledVocabulary(Vocabulary):
     def read(self, tokens: Sequences) -> Sequences:  # noqa: D102
         digit = self.points(tokens)  # [n, seq]
         place = np.arange(tokens.shape[1])
-        run = place - np.maximum.accumulate(np.where(digit, -1, place), 1)  # the how manieth digit in a row, from 1
+        run = place - np.maximum.accumulate(np.where(digit, -1, place), 1)  # index within a run of digits, from 1
         ends = digit & (run % self.parts == 0)
         values = np.where(digit, tokens.astype(np.int64) - self.answers, 0)
         padded = np.pad(values, ((0, 0), (self.parts - 1, 0)))
@@ -180,7 +180,7 @@ class SpelledNumbers(SpelledVocabulary):
 
 @dataclass(frozen=True)
 class SpelledLetters(SpelledVocabulary):
-    """Letter-integer pairs, ``left * integers + integer``, then what spells letters: they, or syllables of them."""
+    """Letter-integer pairs, ``left * integers + integer``, then the letters, or the syllables that spell them."""
 
     function = LetterVocabulary.function
     pointer = LetterVocabulary.pointer

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Built = tuple[Int32[np.ndarray, "seq n"], Bool[np.ndarray, "context n"]]
 LONGEST, LARGEST = 2**15, 2**20
-"""Tokens of a sequence and of a vocabulary: more would take minutes to draw, position by position, or to name."""
+"""The most tokens of a sequence and of a vocabulary; more would take minutes to draw or to name."""
 MOST_PARTS = 8
 """Tokens of a pointer; what they write stays far below 2^63."""
 
@@ -111,7 +111,7 @@ class Task(ABC):
 
     @abstractmethod
     def fillers(self, batch: Batch) -> Bool[np.ndarray, "n target"]:
-        """Which tokens of the target window could just as well be extra tokens; never the answer."""
+        """Which tokens of the target window could be extra tokens; never the answer."""
 
     @abstractmethod
     def chain_chance(self, hops: int) -> float:
@@ -221,7 +221,7 @@ class Task(ABC):
         )
 
     def require_memory(self, n: int, extra_target: int = 0) -> None:
-        """Refuses more sequences than can fit, before any is drawn."""
+        """Raises an error before drawing more sequences than fit in memory."""
         length = self.length + extra_target
         memory.require(12 * n * (length + self.max_hops) + 8 * self.vocab_size, f"{n:,} sequences of {length:,} tokens")
 
@@ -254,7 +254,7 @@ class Task(ABC):
         return Batch(tokens, answers, hops.astype(np.int32), paths, self.vocabulary)
 
     def solve(self, tokens: Sequences) -> Int32[np.ndarray, "n"]:
-        """The oracle: follows the hops from the last token, knowing nothing of how the sequence was made.
+        """The oracle: follows the hops from the last token, independently of the generator.
 
         Raises:
             WhatwhereError: a path leaves the sequence or is ambiguous; the message names the first such sequence.
@@ -278,7 +278,7 @@ class Task(ABC):
         return answers
 
     def follow(self, tokens: Sequences) -> tuple[Int32[np.ndarray, "n visited"], Bool[np.ndarray, "n"]]:
-        """Follows the hops from the last token, whatever made the sequence.
+        """Follows the hops from the last token.
 
         Returns:
             The positions visited, -1 after the end, and whether each path ends at an answer (it may leave the sequence
@@ -297,7 +297,7 @@ class Task(ABC):
         return np.stack(path, 1).astype(np.int32), answered
 
     def batch_of(self, tokens: Sequences) -> Batch:
-        """Sequences that something else made, as a batch; refused as by :meth:`solve`."""
+        """Given sequences as a batch; raises the errors of :meth:`solve`."""
         paths, _ = self.follow(tokens)
         return Batch(tokens.astype(np.int32), self.solve(tokens), hops_of(paths), paths, self.vocabulary)
 

@@ -1,4 +1,4 @@
-"""Token ids and what people read: ``c`` and ``16`` in the number task, ``c2`` and ``gk`` in the letter task.
+"""Token ids and their names: ``c`` and ``16`` in the number task, ``c2`` and ``gk`` in the letter task.
 
 Both tasks have two kinds of token (Appendix "Multi-hop task formalization"): *pointers* send one further back, and
 everything else stays as it is and may be an answer. What the tasks do differently with a token, the vocabularies say:
@@ -24,7 +24,7 @@ Ids = Int[np.ndarray, "..."]
 Sequences = Int[np.ndarray, "n seq"]
 """Token ids of sequences, or one number for each of their tokens."""
 Items = Int[np.ndarray, "n item"]
-"""The same where a pointer counts once, however many tokens spell it."""
+"""Ids of items: a pointer is one item, however many tokens spell it."""
 Each = Int[np.ndarray, "n"]
 """One number for each sequence."""
 Marks = Bool[np.ndarray, "n seq"]
@@ -43,7 +43,7 @@ def smallest_base(numbers: int, digits: int) -> int:
 
 
 def letter_names(letters: int, syllables: int = 1) -> list[str]:
-    """Names of equal length, so that a pair of them can be read in one manner only.
+    """Names of equal length, so that a pair of them is unambiguous.
 
     Args:
         letters: how many.
@@ -169,7 +169,7 @@ class Vocabulary(ABC):
         return texts if array.ndim == 2 else texts[0]
 
     def check(self, ids: Ids) -> None:
-        """Refuses ids outside the vocabulary."""
+        """Raises an error for ids outside the vocabulary."""
         wrong = (ids < 0) | (ids >= len(self))
         if wrong.any():
             raise WhatwhereError(f"expected token ids from 0 to {len(self) - 1}, got {ids[wrong][0]}.")

@@ -1,4 +1,4 @@
-"""What the theorems ask of their arguments; anything else is refused at once, with the reason."""
+"""Checks of the arguments of the theorems."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import math
 from whatwhere.errors import WhatwhereError
 
 LONGEST = 100_000
-"""Tokens of the longest input that is asked about; "as long as one likes" is tried up to here."""
+"""Tokens of the longest input; "any length" is tested up to here."""
 MOST_LETTERS = 10_000
 MOST_TOKENS = 4_096
 """Entries of the largest vocabulary for which a head is built: its weights are dense matrices of that size."""
 ALIAS_TOLERANCE = 1e-9
-"""Radians from a full turn at which two distances count as one: cosines differ by 5e-19 there, below float64."""
+"""Radians from a full turn at which two distances count as equal: their cosines differ by 5e-19, below float64."""
 
 
 def check_length(n: int) -> None:
-    """Refuses inputs shorter than two tokens (with one key there is nothing to tell apart) and absurdly long ones."""
+    """Raises an error for inputs of fewer than two tokens, or of too many."""
     if not 2 <= n <= LONGEST:
         raise WhatwhereError(f"expected a length from 2 to {LONGEST:,} tokens, got {n:,}.")
 
 
 def check_letters(letters: int) -> None:
-    """Refuses an alphabet of fewer than two letters (one letter points nowhere) and absurdly large ones."""
+    """Raises an error for an alphabet of fewer than two letters, or of too many."""
     if not 2 <= letters <= MOST_LETTERS:
         raise WhatwhereError(f"expected an alphabet of 2 to {MOST_LETTERS:,} letters, got {letters:,}.")
 
 
 def check_integers(integers: int) -> None:
-    """Refuses a vocabulary without integers, and integers that no input can use."""
+    """Raises an error for a vocabulary without integers, or with more than any input can use."""
     if not 1 <= integers <= LONGEST:
         raise WhatwhereError(f"expected 1 to {LONGEST:,} integers, got {integers:,}.")
 
 
 def check_vocabulary(size: int) -> None:
-    """Refuses to build a head over too many tokens."""
+    """Raises an error for a head over too many tokens."""
     if size > MOST_TOKENS:
         raise WhatwhereError(
             f"expected a vocabulary of at most {MOST_TOKENS:,} tokens for a head that is built, got {size:,}; take "
@@ -43,7 +43,7 @@ def check_vocabulary(size: int) -> None:
 
 
 def check_beta(beta: float) -> None:
-    """Refuses an inverse temperature that is not a positive number."""
+    """Raises an error for an inverse temperature that is not positive."""
     if not (beta > 0 and math.isfinite(beta)):
         raise WhatwhereError(
             f"expected an inverse temperature above 0, got {beta}: at 0 attention is uniform, below 0 the head looks "
@@ -52,7 +52,7 @@ def check_beta(beta: float) -> None:
 
 
 def check_angle(theta: float) -> None:
-    """Refuses an angle that is negative or not a number."""
+    """Raises an error for an angle that is negative or not a number."""
     if not (theta >= 0 and math.isfinite(theta)):
         raise WhatwhereError(f"expected an angle of 0 or more radians per token, got {theta}.")
 
@@ -67,7 +67,7 @@ def repeats_at(theta: float, n: int) -> int | None:
 
 
 def check_index_angle(theta: float, n: int) -> None:
-    """Refuses an angle at which two of the first n distances look the same (erratum E8).
+    """Raises an error for an angle at which two of the first n distances look the same (erratum E8).
 
     The paper asks for an irrational angle. What matters is theta / 2 pi: were t theta a whole number of turns for some
     t < n, a key t places from the wanted one would get the same logit. 2 pi / 5 is irrational and fails at t = 5;

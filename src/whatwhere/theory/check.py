@@ -1,4 +1,4 @@
-"""One claim about the theorems, and how it fared."""
+"""One tested claim about the theorems."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, on how many inputs it was tried, and on how many it did not hold.
+    """A claim, the number of inputs it was tested on, and the number on which it did not hold.
 
-    An error is a departure from the claim, so 0 is a pass also where the claim is that something fails: then it says
-    that it fails exactly where predicted.
+    0 errors is a pass, also if the claim is that something fails: then it fails exactly where predicted.
     """
 
     claim: str
     inputs: int
     errors: int
     found: str = ""
-    """What was seen beside the count, for people."""
+    """Other observations, as text."""
     counterexamples: int = 0
-    """Where the claim is that something printed fails: on how many of the inputs it does."""
+    """If the claim is that something printed fails: the number of inputs on which it does."""
 
     @property
     def passed(self) -> bool:

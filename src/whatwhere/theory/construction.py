@@ -2,9 +2,8 @@
 
     q = W_Q x,  k = W_K x,  logit(n, j) = beta * k_j . R^(n-j) q_n,  a_n = sum_j w_j W_V x_j,  out = U (residual x + a)
 
-It yields the same trace as a trained model and takes its attention from it, so every analysis of this package works on
-it. As there is no activation function, each path from token to output is one matrix (a direct path U E and a copying
-path U W_V E), and these are multiplied out once.
+It has the same trace as a trained model, so every analysis of this package works on it. As there is no activation
+function, each path from token to output is one matrix (a direct path U E and a copying path U W_V E), computed once.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ cosines differ by 1.8e-9); much smaller would split exact ties by rounding."""
 DECODING_TIE = 1e-9
 """An output that does not win by more than this has not been decoded."""
 CHUNK = 64
-"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (1.2 MB at the paper's size) should stay near the core."""
+"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (1.2 MB at the paper's size) should fit in the cache."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +77,7 @@ class Construction(Traceable):
 
     @cached_property
     def direct(self) -> Float[Tensor, "vocab vocab"]:
-        """Row t: what the token t at the query's own place adds to each output, attention aside."""
+        """Row t: what the token t at the query's own place adds to each output, without attention."""
         return self.embedding @ self.unembedding.T * float(self.residual)
 
     @cached_property
@@ -118,7 +117,7 @@ class Construction(Traceable):
         return torch.baddbmm(self.direct[ids], weights[:, 0], self.copied[ids])
 
     def apply(self, tokens: Tokens, times: int = 1, attention: Attention = "softmax") -> Int[np.ndarray, "batch seq"]:
-        """Tokens in, tokens out, ``times`` times over: the likeliest output at every position is the next input."""
+        """Applies the head ``times`` times: the most likely output at every position is the next input."""
         current = self._ids(tokens)
         for _ in range(times):
             current = torch.cat([self.outputs(chunk, attention).argmax(-1) for chunk in current.split(CHUNK)])

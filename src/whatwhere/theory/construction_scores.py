@@ -83,7 +83,7 @@ def positional_head_can_retrieve(count: int = 1_000) -> Check:
 
 
 def seeking(head: Construction, name: str) -> Construction:
-    """The same head with attention that seeks one token of the number task, wherever it stands."""
+    """The same head with attention that seeks one token of the number task, at any position."""
     key, query = torch.zeros_like(head.key), torch.zeros_like(head.query)
     key[:, NUMBERS.encode(name)] = UP[:, None]
     query[:, -1] = UP  # the bias: whatever the query holds

@@ -1,4 +1,4 @@
-"""How far the wanted key stands out: exact discrepancies and the bounds on them (Theorem 2; errata E5, E6, E7, E9).
+"""The margin of the wanted key: exact discrepancies and their bounds (Theorem 2; errata E5, E6, E7, E9).
 
 The discrepancy of one input is the logit of the wanted key minus the largest logit of a key that holds another token.
 The paper uses one word for three things, which are kept apart here:
@@ -175,7 +175,7 @@ def _match_logits(n: int, theta: float) -> Float[np.ndarray, "before"]:
 
 
 def _rival_logits(n: int, theta: float, letters: int, toward: float) -> Float[np.ndarray, "n"]:
-    """The logit, at each position, of the letter that stands nearest to a direction of the circle.
+    """The logit, at each position, of the letter that is nearest to a direction of the circle.
 
     Letters k = 1 .. letters - 1 places after the sought one are the rivals. At distance t letter k stands at the angle
     k omega + t theta; the nearest k to a direction is found by rounding, so the cost does not grow with the alphabet.

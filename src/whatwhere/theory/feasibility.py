@@ -30,7 +30,7 @@ from whatwhere.theory.sequences import (
 from whatwhere.theory.temperature import index_minimum_beta, retrieval_minimum_beta, retrieval_self_minimum_beta
 
 JUST_ABOVE = 1.001
-"""Times the least beta, at which itself the worst input ties."""
+"""A factor on the least beta, at which the worst input ties."""
 INDEX_ANGLES = (0.8, 0.866, 1.0)
 RETRIEVAL_ANGLES = (0.0, 0.0027, 0.0115)
 NUMBERS, LETTERS = NumberTask().whole, LetterTask().whole

@@ -1,4 +1,4 @@
-"""Why each mechanism cannot do the other's work (the remark after Theorem 1), as pairs of inputs that show it.
+"""Why neither mechanism can replace the other (the remark after Theorem 1), with pairs of inputs that show it.
 
 *A purely symbolic head cannot compute Index.* Its logits depend on what keys hold, not on where they stand, so when two
 keys change places their attention moves with them, and the attention output of the last query is the same sum in

@@ -1,6 +1,6 @@
-"""The two constructions once more, from the formulas for their logits alone: no matrices, no rotation, no trace.
+"""An independent implementation of the two constructions, from the formulas for their logits only.
 
-The tests hold :class:`~whatwhere.theory.construction.Construction` against it. Position ``n`` sees the keys ``0 .. n``.
+The tests compare :class:`~whatwhere.theory.construction.Construction` with it. Position ``n`` sees keys ``0 .. n``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Past the paper: how long an input each construction can handle, and which RoPE frequencies can serve which mechanism.
+"""Beyond the paper: the longest input of each construction, and which RoPE frequencies suit which mechanism.
 
 Index wants a fast angle (neighbours must differ) and loses margin as 1 / n^2; Retrieval wants a slow one (distance must
-not matter) and loses margin until (2 n - 3) theta reaches the angle between two letters. So the two mechanisms live at
-opposite ends of the frequency table, and how far apart depends on the length.
+not matter) and loses margin until (2 n - 3) theta reaches the angle between two letters. So the two mechanisms use
+opposite ends of the frequency table; how far apart depends on the length.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The inputs that the theorems speak about: all of them when they are few, random ones when they are not.
+"""The inputs of the theorems: all of them if they are few, random ones otherwise.
 
 Which inputs a construction gets right depends on their class (errata E3, E4):
 

@@ -34,7 +34,7 @@ from whatwhere.theory.sequences import all_sequences
 TOKENS, LONGEST_SMALL = 3, 4
 ROUNDING = 1e-12
 LENGTHS = (17, 25, 50, 100, 200, 400, 850)
-"""From the training length to the longest input of the paper; so far apart that each has near rivals of its own."""
+"""From the training length to the longest input of the paper, far enough apart that each has other near rivals."""
 PLACES_BACK = 8
 """Where the wanted key stands: as far as the worst integer points at 17 tokens."""
 
@@ -79,7 +79,7 @@ def softmax_disperses() -> Check:
     """Attention to the wanted key falls with every length, below the bound for bounded logits, at fixed temperature."""
     heads = [(sharp_index_head(theta), "a", str(PLACES_BACK), "a") for theta in INDEX_ANGLES]
     heads += [(sharp_retrieval_head(theta), "b1", "ca", "a1") for theta in RETRIEVAL_ANGLES]
-    wrong, told = 0, []
+    wrong, found = 0, []
     for head, *tokens in heads:
         weights = [wanted_weight(head, n, *tokens) for n in LENGTHS]
         limits = [1 / (1 + (n - 1) * np.exp(-2 * head.beta)) for n in LENGTHS]
@@ -87,11 +87,11 @@ def softmax_disperses() -> Check:
         wrong += int((~falls | (np.array(weights) > np.array(limits))).sum())
         if head.theta in (INDEX_ANGLES[-1], RETRIEVAL_ANGLES[0]):
             name = "T_Index" if tokens[0] == "a" else "T_Retrieval"
-            told.append(
+            found.append(
                 f"{name} at angle {head.theta:g}: {weights[0]:.2f} at {LENGTHS[0]} tokens, {weights[-1]:.2f} at 850"
             )
     claim = "softmax with bounded logits disperses: attention to the wanted key falls with every length"
-    return Check(claim, len(heads) * len(LENGTHS), wrong, "; ".join(told))
+    return Check(claim, len(heads) * len(LENGTHS), wrong, "; ".join(found))
 
 
 def wanted_weight(head: Construction, n: int, filler: str, query: str, wanted: str) -> float:

@@ -1,8 +1,8 @@
 """The smallest inverse temperature at which softmax does what hard attention does (the paper's lemma, made exact).
 
-The lemma says that some beta serves all inputs up to a length. Here is the least one: with ``S(beta)`` the attention of
-all rivals together, as a multiple of the wanted key's, a worst input is right exactly while S is below a threshold, and
-S falls with beta; so the least beta is a root. The sufficient formula beside it is the lemma's own estimate,
+The lemma says that some beta serves all inputs up to a length. This module computes the least one. Let ``S(beta)`` be
+the attention of all rivals together, relative to the wanted key's. The worst input is right exactly while S is below a
+threshold, and S falls with beta, so the least beta is a root. The sufficient formulas are the lemma's own estimate,
 ``(n - 1) exp(-beta lambda) < 1``. At the least beta itself the worst input ties; use slightly more.
 """
 
@@ -20,7 +20,7 @@ from whatwhere.theory.discrepancy import gaps, index_smallest, retrieval_smalles
 
 Inputs = Literal["any", "proper"]
 _Excess = Callable[[float], float]
-"""How far the rivals' attention is above the threshold at an inverse temperature; it falls."""
+"""The rivals' attention minus the threshold, a falling function of the inverse temperature."""
 
 
 def index_minimum_beta(n: int, theta: float, integers: int | None = None) -> float:

@@ -1,8 +1,8 @@
-"""From what one attention layer of another library received and returned, to our trace of it; verified on the way.
+"""The trace of an attention layer of another library, computed from its inputs and verified against its output.
 
-Nothing is taken on trust. The rotation is measured and rebuilt (:mod:`whatwhere.trace.rotation`); then the attention
-that follows from the finished trace, times the layer's own values, must be what the layer itself returned. That one
-comparison covers the scale, the mask, sliding windows, grouped keys, caps and sinks at once, whatever kernel ran.
+The rotation is measured and rebuilt (:mod:`whatwhere.trace.rotation`). The attention that follows from the trace, times
+the layer's own values, must then equal the layer's output. This one comparison covers the scale, the mask, sliding
+windows, grouped keys, caps and sinks, for any kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.rotation import ANGLES, NotARotation, Planes, measure
 
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-"""How far a rebuilt number may lie from the model's own, as a share of the largest one, given its rounding."""
+"""The allowed relative error of a rebuilt number, by the model's precision."""
 PER_POSITION = 2e-7
 """Models compute angles in float32, so the error of an angle grows with the position; in radians per position."""
 CHECKED_QUERIES = 4
@@ -27,7 +27,7 @@ CHECKED_QUERIES = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Seen:
+class LayerCall:
     """One call of an attention layer. Keys and values may be grouped: query heads in equal runs share a group."""
 
     layer: int
@@ -42,36 +42,36 @@ class Seen:
     output: Float[Tensor, "batch seq head d_value"]
     """What the layer returned, before the output projection."""
     mask: Tensor | None
-    """``[batch or 1, 1, seq, seq]``: True or 0 where a query may look; None for all keys up to the query (or all)."""
+    """``[batch or 1, 1, seq, seq]``: True or 0 where a query may look; None: see ``causal``."""
     causal: bool
-    """What no mask means."""
+    """Without a mask: whether a query sees the keys up to it, or all."""
     scale: float
     cap: float | None = None
     sink: Float[Tensor, "head"] | None = None
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What was found of a layer besides its trace, which holds all that matters for its logits."""
+class LayerMeasurement:
+    """What was measured of a layer besides its trace."""
 
     layout: str
     """How the coordinates of its heads are paired; see :attr:`Planes.layout`."""
     first: int
-    """The first coordinate that turns."""
+    """The first rotated coordinate."""
     factor: float
-    """What lengthens the turned coordinates; the queries and keys of the trace hold it already."""
+    """The factor of the rotated coordinates; the queries and keys of the trace already include it."""
     error: float
-    """The largest difference of the rebuilt output from its own, against the largest value."""
+    """The largest error of the rebuilt output, relative to the largest value."""
     angle_error: float
-    """How far the angle at the last position may be off, in radians."""
+    """The possible error of the angle at the last position, in radians."""
 
 
 def layer_trace(
-    seen: Seen, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
-) -> tuple[LayerTrace, Reading]:
-    """The trace of a layer at some query positions, and what else was found.
+    seen: LayerCall, places: Int[Tensor, "*each query"], declared: Iterable[Tensor], name: str
+) -> tuple[LayerTrace, LayerMeasurement]:
+    """The trace of a layer at some query positions, and its other measurements.
 
-    ``declared`` are the tables of frequencies that the model holds; its name is for errors.
+    ``declared`` are the frequency tables that the model holds; ``name`` is for errors.
 
     Raises:
         WhatwhereError: the rotation or the attention cannot be rebuilt.
@@ -112,8 +112,8 @@ def layer_trace(
             f"output that differs from its own by {error:.1g} of the largest value, and {tolerance:.1g} is allowed. "
             "Its attention does something that a trace does not hold."
         )
-    reading = Reading(seen.planes.layout, seen.planes.first, found.factor, error, ANGLES * tolerance)
-    return layer, reading
+    measurement = LayerMeasurement(seen.planes.layout, seen.planes.first, found.factor, error, ANGLES * tolerance)
+    return layer, measurement
 
 
 def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tensor, "batch head query d_head"]:
@@ -122,7 +122,7 @@ def _at(x: Float[Tensor, "batch head seq d_head"], places: Tensor) -> Float[Tens
     return x.take_along_dim(places[:, None, :, None], 2)
 
 
-def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
+def _visible(seen: LayerCall, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*seen query key"]:
     """The mask's rows of the asked queries: one set for all inputs, if they all see the same."""
     keys = torch.arange(seen.keys.shape[2], device=places.device)
     if seen.mask is None:
@@ -136,8 +136,8 @@ def _visible(seen: Seen, places: Int[Tensor, "*each query"]) -> Bool[Tensor, "*s
     return rows[0] if places.ndim == 1 and bool((rows == rows[:1]).all()) else rows
 
 
-def _output_error(layer: LayerTrace, seen: Seen, group: int) -> float:
-    """Rebuilds the output of a few queries, attention times values, where a query sees a key (padding may not)."""
+def _output_error(layer: LayerTrace, seen: LayerCall, group: int) -> float:
+    """The error of the rebuilt output (attention times values) of a few queries that see at least one key."""
     asked = layer.queries.shape[2]
     some = torch.linspace(0, asked - 1, min(CHECKED_QUERIES, asked), device=layer.keys.device).long()
     few = layer.of_queries(some)

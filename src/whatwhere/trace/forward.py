@@ -1,8 +1,8 @@
-"""Models that run layer by layer and let attention be read and changed on the way.
+"""Models that run layer by layer, so that attention can be read and changed during the forward pass.
 
-A kind of model brings two things: how it takes its inputs, and a forward pass that stops at each attention layer
-(:meth:`Traceable.forward`). From these follow the stream of traces, the run, and both with interventions. Memory
-is bounded by one layer: its trace is reduced and dropped before the next one runs.
+A kind of model implements two things: how it checks its inputs, and a forward pass that calls back at each attention
+layer (:meth:`Traceable.forward`). This class adds tracing, running, and interventions. Memory is bounded by one layer:
+its trace is reduced and dropped before the next one runs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from whatwhere.trace.layer import LayerTrace, Tokens, Trace, choose
 
 T = TypeVar("T")
 Output = Float[Tensor, "batch seq head d_value"]
-"""What the heads of a layer write, attention times values, before the output projection."""
+"""The output of the heads of a layer: attention times values, before the output projection."""
 Edit = Callable[[Output], Output]
 CELLS_AT_ONCE = 1 << 24
-"""Attention weights of a changed layer that are held at a time: 64 MB."""
+"""Attention weights of a changed layer that are in memory at a time: 64 MB."""
 
 
-class _Enough(Exception):
-    """No error: the layers that were asked for have passed."""
+class _AllLayersRun(Exception):
+    """Ends the forward pass once all requested layers have run; not an error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Inputs:
     real: Bool[Tensor, "batch seq"]
     """False at padding."""
     last: int = 0
-    """How many positions at the end are to get logits; 0 for all. With a large vocabulary they are most of the work."""
+    """Compute logits for this many positions at the end only; 0 for all. A large vocabulary makes them expensive."""
 
     @classmethod
     def whole(cls, ids: Int[Tensor, "batch seq"]) -> Inputs:
@@ -55,9 +55,9 @@ class Inputs:
         return starts[0] if bool((starts == starts[:1]).all()) and len(starts) else starts
 
     def places(self, queries: Sequence[int] | None) -> Int[Tensor, "*each query"]:
-        """Query positions as :meth:`Traceable.stream` takes them; one set for all inputs if they end at one place."""
+        """Query positions as in :meth:`Traceable.stream`; one set for all inputs if they end at the same position."""
         (batch, seq), device = self.ids.shape, self.ids.device
-        if not choose([-1] if queries is None else queries, seq, "query position"):  # refuses what no input has
+        if not choose([-1] if queries is None else queries, seq, "query position"):  # an error for what no input has
             raise WhatwhereError("expected at least one query position, got none; leave queries out for the last.")
         queries = [-1] if queries is None else [int(one) for one in queries]
         asked = torch.tensor(queries, dtype=torch.long, device=device)
@@ -77,7 +77,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """One attention layer at work."""
+    """One call of an attention layer."""
 
     layer: int
     read: Callable[[Int[Tensor, "*each query"]], LayerTrace]
@@ -86,11 +86,11 @@ class AttentionCall:
 
 
 Visit = Callable[[AttentionCall], Edit | None]
-"""Looks at a layer, and may return a change of what its heads write."""
+"""Callback for a layer; may return a function that changes the output of its heads."""
 
 
 class Traceable(ABC):
-    """A model that says what its attention layers did, and that runs with interventions."""
+    """A model whose attention layers can be traced, and that runs with interventions."""
 
     name: str
     depth: int
@@ -103,7 +103,7 @@ class Traceable(ABC):
 
     @property
     def attending(self) -> Sequence[int]:
-        """The layers that attend. In a hybrid model the others are convolutions or recurrences."""
+        """The layers with attention. In a hybrid model the others are convolutions or recurrences."""
         return range(self.depth)
 
     @abstractmethod
@@ -116,9 +116,9 @@ class Traceable(ABC):
 
     @abstractmethod
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
-        """Runs the model and calls ``visit`` at each of the given layers, in order; returns the logits.
+        """Runs the model, calls ``visit`` at each of the given layers in order, and returns the logits.
 
-        Of at least the last positions that the inputs ask for.
+        The logits may be those of the last ``inputs.last`` positions only.
         """
 
     def stream(
@@ -130,15 +130,15 @@ class Traceable(ABC):
         queries: Sequence[int] | None = None,
         interventions: Sequence[Intervention] = (),
     ) -> list[T]:
-        """Reduces the trace of each layer as it passes, in one forward pass that ends with the last layer asked for.
+        """Reduces the trace of each layer during one forward pass, which ends after the last requested layer.
 
         Args:
             tokens: ids ``[batch, seq]``; for a transformers model also what its tokenizer returns (with its mask).
-            reduce: what to keep of a layer. The trace itself is dropped, unless this keeps it.
-            layers: which layers, from 0; all that attend by default.
-            queries: which query positions, from 0; negative: from the end of each input, padding left out. Only the
+            reduce: function of a layer's trace; the trace itself is dropped, unless the function returns it.
+            layers: which layers, from 0; all with attention by default.
+            queries: which query positions, from 0; negative: from the end of each input, without padding. Only the
                 last by default.
-            interventions: what to change; the traces show it.
+            interventions: what to change; the traces include the changes.
 
         Returns:
             What ``reduce`` gave, in the order of ``layers``.
@@ -156,7 +156,7 @@ class Traceable(ABC):
             if call.layer in chosen:
                 kept[call.layer] = reduce(changes.attend(call.read(places)))
                 if len(kept) == len(set(chosen)):
-                    raise _Enough
+                    raise _AllLayersRun
             return changes.edit(call)
 
         self._pass(given, visit, {*chosen, *changes.layers})
@@ -170,19 +170,19 @@ class Traceable(ABC):
         queries: Sequence[int] | None = None,
         interventions: Sequence[Intervention] = (),
     ) -> Trace:
-        """The stream kept: what each attention layer did; see :meth:`stream`."""
+        """The traces of all layers in memory; see :meth:`stream`."""
         kept = self.stream(tokens, lambda layer: layer, layers=layers, queries=queries, interventions=interventions)
         return Trace(tuple(kept))
 
     def run(
         self, tokens: Tokens | Mapping[str, Any], *, interventions: Sequence[Intervention] = (), last: int = 0
     ) -> Float[Tensor, "batch seq vocab"]:
-        """The logits of the next token at every position, with something changed.
+        """The logits of the next token at every position, with interventions.
 
         Args:
-            tokens: as of :meth:`stream`.
+            tokens: as in :meth:`stream`.
             interventions: what to change.
-            last: logits of so many positions at the end alone; 0 for all.
+            last: logits of this many positions at the end only; 0 for all.
 
         Raises:
             WhatwhereError: a layer or head does not exist, or the attention of a layer to change cannot be read.
@@ -191,17 +191,17 @@ class Traceable(ABC):
         changes = Changes(self, given, interventions)
         logits = self._pass(given, changes.edit, changes.layers)
         assert logits is not None, "nothing ends a run early"
-        return logits[:, -last:]  # all of them if it is 0
+        return logits[:, -last:]  # 0 gives all
 
     def record(self, inputs: Inputs, layers: Collection[int]) -> dict[int, Output]:
-        """What the heads of some layers write when nothing is changed."""
+        """The outputs of the heads of some layers, without interventions."""
         kept: dict[int, Tensor] = {}
 
         def visit(call: AttentionCall) -> Edit:
             def keep(output: Tensor) -> Tensor:
                 kept[call.layer] = output
                 if len(kept) == len(layers):
-                    raise _Enough
+                    raise _AllLayersRun
                 return output
 
             return keep
@@ -210,7 +210,7 @@ class Traceable(ABC):
         return kept
 
     def _pass(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Tensor | None:
-        """A forward pass, None if it ended early; refuses a model that did not stop at a layer."""
+        """A forward pass, None if it ended early; an error if the model did not call back at a layer."""
         passed: set[int] = set()
 
         def noted(call: AttentionCall) -> Edit | None:
@@ -222,7 +222,7 @@ class Traceable(ABC):
                 which = ", ".join(map(str, self.attending)) or "it has none"
                 raise WhatwhereError(f"expected a layer of {self.name} that attends ({which}), got {still[0]}.")
             logits = self.forward(inputs, noted, layers)
-        except _Enough:
+        except _AllLayersRun:
             return None
         if missing := sorted(set(layers) - passed):
             raise WhatwhereError(
@@ -233,7 +233,7 @@ class Traceable(ABC):
 
 
 class Changes:
-    """Interventions made ready for one model and one batch of inputs."""
+    """Interventions prepared for one model and one batch of inputs."""
 
     def __init__(self, model: Traceable, inputs: Inputs, interventions: Sequence[object]) -> None:
         checked: list[Intervention] = []
@@ -249,21 +249,21 @@ class Changes:
             checked.append(change)
         self.attending = [change for change in checked if not isinstance(change, OneHead)]
         every = {layer for layer in range(model.depth) if any(change.changes(layer) for change in checked)}
-        # A layer that is named must attend, which the pass checks; "all layers" are those that do.
+        # The forward pass checks that a named layer has attention; "all layers" are those with attention.
         named = {layer for change in checked for layer in (*(change.layers or ()), *dict(change.heads or ()))}
         self.layers = every & {*model.attending, *named}
         self.starts = inputs.starts
         self.written = _replacements(model, inputs, checked)
 
     def attend(self, layer: LayerTrace) -> LayerTrace:
-        """The trace of a layer with what is changed in how it attends."""
+        """The trace of a layer after the changes of its attention."""
         for change in self.attending:
             if change.changes(layer.layer):
                 layer = change.attend(layer, self.starts)
         return layer
 
     def edit(self, call: AttentionCall) -> Edit | None:
-        """The change of what the heads of a layer write; None if there is none."""
+        """The change of the output of a layer's heads; None if there is none."""
         written = self.written.get(call.layer, {})
         attends = any(change.changes(call.layer) for change in self.attending)
         if not (attends or written):
@@ -278,7 +278,7 @@ class Changes:
         return edited
 
     def _attended(self, call: AttentionCall, output: Output) -> Output:
-        """Attention as changed times values, some queries at a time. A query that sees no key keeps what it had."""
+        """Changed attention times values, some queries at a time. A query that sees no key keeps its output."""
         seq, values = output.shape[1], call.values()  # [batch, head, key, d_value]
         layer = self.attend(call.read(torch.arange(seq, device=output.device)))
         values = values.to(layer.keys.dtype)
@@ -293,7 +293,7 @@ class Changes:
 def _replacements(
     model: Traceable, inputs: Inputs, interventions: Sequence[Intervention]
 ) -> dict[int, dict[int, Tensor]]:
-    """By layer and head, what is written instead: ``[batch, seq, d_value]``, or what broadcasts to it."""
+    """The replaced outputs by layer and head: ``[batch, seq, d_value]``, or broadcastable to it."""
     found: dict[int, dict[int, Tensor]] = defaultdict(dict)
     averaged = [change for change in interventions if isinstance(change, Ablate) and change.to == "mean"]
     patches = [change for change in interventions if isinstance(change, Patch)]

@@ -1,4 +1,4 @@
-"""GGUF files: converted once into a directory that transformers loads quickly, below the user's cache."""
+"""GGUF files: converted once, into a cached directory that transformers loads quickly."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from whatwhere.trace.weights import load_weights
 
 MAGIC = b"GGUF"
 FORMAT = 2
-"""Of the converted copy: another number converts anew."""
+"""Version of the converted copies; a change converts files again."""
 ROOM = 1.2
-"""Memory that a model takes while it is converted, against the size of its weights."""
+"""Memory needed for a conversion, relative to the size of the weights."""
 
 
 def is_gguf(path: Path) -> bool:
@@ -35,17 +35,17 @@ def is_gguf(path: Path) -> bool:
 
 
 def converted(path: Path) -> Path:
-    """The directory with the converted model; made on first use, which takes some time.
+    """The directory of the converted model, created on first use.
 
     Raises:
         MissingExtraError: gguf is not installed.
-        WhatwhereError: the file is damaged, of a kind that transformers cannot read, too large for the memory, or there
-            is no room for the copy.
+        WhatwhereError: the file is damaged, unknown to transformers or too large for the memory, or there is no disk
+            space for the copy.
     """
     with extra_for("to read a GGUF file", "gguf", "hf"):
         import gguf  # noqa: F401 (transformers needs it)
     try:
-        with path.open("rb") as opened:  # by content: a copy elsewhere, or a file that was touched, is the same model
+        with path.open("rb") as opened:  # by content: the path and the modification time do not matter
             content = hashlib.file_digest(opened, hashlib.blake2b).hexdigest()
     except OSError as error:
         raise WhatwhereError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -53,7 +53,7 @@ def converted(path: Path) -> Path:
     directory = cache_directory("gguf") / f"{path.stem}-{key}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{directory}.lock"):  # a second process waits instead of converting, too
+        with FileLock(f"{directory}.lock"):  # a second process waits instead of converting the same file
             if not directory.is_dir():
                 _convert(path.resolve(), directory)
     except OSError as error:
@@ -70,7 +70,7 @@ def _convert(path: Path, directory: Path) -> None:
     beside = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
     try:
         model, tokenizer = _read(path)
-        # What a dequantised model remembers of its quantisation keeps it from being saved.
+        # A dequantised model cannot be saved while it has its quantisation settings.
         del model.config.quantization_config
         model.hf_quantizer, model.is_quantized = None, False
         model.save_pretrained(beside)
@@ -81,7 +81,7 @@ def _convert(path: Path, directory: Path) -> None:
 
 
 def _read(path: Path) -> tuple[Any, Any]:
-    """Model and tokenizer; refuses first what would not fit once its weights are single-precision numbers."""
+    """Model and tokenizer; first checks that the weights fit in memory as float32."""
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
@@ -105,7 +105,7 @@ def _read(path: Path) -> tuple[Any, Any]:
 
 @contextmanager
 def _bar_on_terminals_only() -> Iterator[None]:
-    """Transformers draws the bar of a conversion wherever it runs; in a log that is a hundred copies of it."""
+    """Hides transformers' progress bar without a terminal; in a log it would be repeated a hundred times."""
     reading: Any = import_module("transformers.modeling_gguf_pytorch_utils")
     own = reading.tqdm
     reading.tqdm = partial(own, disable=None)  # None: shown on a terminal alone
@@ -116,11 +116,11 @@ def _bar_on_terminals_only() -> Iterator[None]:
 
 
 def read_header(path: Path) -> Any:
-    """The names, kinds and sizes in a GGUF file, as a ``gguf.GGUFReader``."""
+    """The header of a GGUF file, as a ``gguf.GGUFReader``."""
     from gguf import GGUFReader
 
     class Bounded(GGUFReader):
-        """Ends where the file ends; its base goes on reading nothing, for as many entries as the file claims."""
+        """Stops at the end of a truncated file, where its base class would continue with empty reads."""
 
         def _get(self, offset: int, dtype: Any, count: Any = 1, *order: Any, **more: Any) -> Any:
             if offset + int(count) * np.dtype(dtype).itemsize > len(self.data):
@@ -134,7 +134,7 @@ def read_header(path: Path) -> Any:
 
 
 def with_first_token(tokenizer: Any) -> Any:
-    """Lets a tokenizer put its first token before every text; transformers does not read that field of a GGUF file."""
+    """Makes a tokenizer prepend its BOS token; transformers ignores that field of a GGUF file."""
     from tokenizers import processors
 
     first, number = tokenizer.bos_token, tokenizer.bos_token_id

@@ -1,10 +1,10 @@
-"""Watching and changing attention in any model that goes through transformers' attention interface, and in GPT-J.
+"""Hooks that read and change attention in models that use transformers' attention interface, and in its GPT-J.
 
-The interface hands every layer's queries and keys to one function, after rotation. For the time of one forward pass
-that function is ours, for the modules of one model. It lets the model's own implementation do the work, and passes on
-how to read the layer and, if asked, returns another output instead. To read it, the layer is called a second time with
-cos = 1 and sin = 0, which gives the vectors before rotation. The planes come from a call with cos = 0 and sin = 1, a
-quarter turn; once per layer. GPT-J of transformers has its own attention and none of the common interface.
+The interface passes every layer's rotated queries and keys to one function. During one forward pass we replace this
+function for the modules of one model. Our function calls the model's own implementation, gives a callback the means to
+read the layer, and may return another output. To read a layer, it is called a second time with cos = 1 and sin = 0,
+which gives the vectors before rotation. A call with cos = 0 and sin = 1 (a quarter turn, once per layer) gives the
+planes. GPT-J of transformers does not use the interface.
 """
 
 from __future__ import annotations
@@ -21,35 +21,34 @@ from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import interleaved_to_half
-from whatwhere.trace.attention import Seen
+from whatwhere.trace.attention import LayerCall
 from whatwhere.trace.rotation import NotARotation, Planes, find_planes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 IMPLEMENTATIONS = ("eager", "sdpa")
-Look = Callable[[int, Tensor, Tensor, Callable[[], Seen]], Tensor]
-"""From a layer, its output ``[batch, seq, head, d_value]``, its values and what is seen of it, to its output."""
+Look = Callable[[int, Tensor, Tensor, Callable[[], LayerCall]], Tensor]
+"""Callback: layer, output ``[batch, seq, head, d_value]``, values, reader of the call; returns the output to use."""
 _watching = threading.RLock()
-"""The interface is one for the whole process, so one model is watched at a time."""
+"""The interface is global, so one model is watched at a time."""
 
 
 class _Stop(Exception):
-    """No error: carries the vectors out of a call that need not be finished."""
+    """Carries the vectors out of a call that need not finish; not an error."""
 
     def __init__(self, queries: Tensor, keys: Tensor) -> None:
         self.queries, self.keys = queries, keys
 
 
 class Watch:
-    """Stands in for the attention implementation of one model.
+    """Replaces the attention implementation of one model.
 
     Args:
         model: a transformers model.
-        wanted: whether a layer is asked for.
-        look: is given each wanted layer, in order, its output, its values, and a function that says what was seen of
-            it; returns the output that the model goes on with.
-        planes: those found before, by layer and whether its keys turned; added to.
+        wanted: whether a layer is requested.
+        look: callback for each requested layer, in order.
+        planes: cache of planes, by layer and whether its keys rotate.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class Watch:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Watches for the time of a ``with`` block, and leaves model and library as they were."""
+        """Watches during a ``with`` block, then restores model and library."""
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS as functions
 
         configs = {id(module.config): module.config for module in self.modules if hasattr(module, "config")}
         with _watching, ExitStack() as undo:
-            for config in configs.values():  # FlashAttention and the like: the pass runs with sdpa, which is exact too
+            for config in configs.values():  # sdpa replaces FlashAttention and others; it is exact too
                 if config._attn_implementation not in IMPLEMENTATIONS:
                     undo.callback(setattr, config, "_attn_implementation", config._attn_implementation)
                     config._attn_implementation = "sdpa"
@@ -77,20 +76,20 @@ class Watch:
             for module in self.modules:
                 undo.callback(module.register_forward_pre_hook(self._remember, with_kwargs=True).remove)
             for name in used:
-                undo.callback(_put_back, functions, name, functions.get(name))
-                functions[name] = self._stand_in(functions.get(name))
+                undo.callback(_restore, functions, name, functions.get(name))
+                functions[name] = self._replacement(functions.get(name))
             yield
 
     def _remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._calls[module] = args, kwargs
 
-    def _stand_in(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
+    def _replacement(self, own: Callable[..., Any] | None) -> Callable[..., Any]:
         def attend(
             module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, **kwargs: Any
         ) -> Any:
             if self._probing and module in self._calls:
                 raise _Stop(query, key)
-            # The interface knows no eager function: each model brings its own, beside its layers.
+            # The interface has no eager function: each model module defines its own.
             run = own or sys.modules[type(module).__module__].eager_attention_forward
             output = run(module, query, key, value, attention_mask, **kwargs)
             layer: Any = getattr(module, "layer_idx", None)
@@ -103,7 +102,7 @@ class Watch:
 
     def _seen(
         self, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor, kwargs: dict[str, Any]
-    ) -> Seen:
+    ) -> LayerCall:
         plain_queries, plain_keys = self._probe(module, 1.0, 0.0)
         kind = module.layer_idx, bool(torch.equal(plain_keys, key))
         if kind not in self.planes:
@@ -113,7 +112,7 @@ class Watch:
             except NotARotation as reason:
                 raise WhatwhereError(f"{self.name} cannot be read: in layer {module.layer_idx} {reason}.") from reason
         scale = kwargs.get("scaling")
-        return Seen(
+        return LayerCall(
             layer=module.layer_idx,
             queries=query,
             keys=key,
@@ -153,17 +152,17 @@ class Watch:
         raise WhatwhereError(f"{self.name} cannot be read: called a second time, its attention took another way.")
 
 
-def _put_back(functions: Any, name: str, own: Callable[..., Any] | None) -> None:
-    """Takes our function out of the interface; one that somebody else had put in its place comes back."""
+def _restore(functions: Any, name: str, own: Callable[..., Any] | None) -> None:
+    """Restores the function that was registered in the interface before ours."""
     del functions[name]
     if functions.get(name) is not own:
         functions[name] = own
 
 
 class WatchGPTJ:
-    """Watches each layer's projections and its ``_attn``; the same face as :class:`whatwhere.trace.interface.Watch`.
+    """Watches each layer's projections and its ``_attn``; the same interface as :class:`Watch`.
 
-    GPT-J turns the first ``rotary_dim`` coordinates of a head in interleaved planes, or all.
+    GPT-J rotates the first ``rotary_dim`` coordinates of a head, or all, in interleaved planes.
     """
 
     def __init__(self, model: PreTrainedModel, wanted: Callable[[int], bool], look: Look, planes: object) -> None:
@@ -173,7 +172,7 @@ class WatchGPTJ:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Watches for the time of a ``with`` block, and leaves the model as it was."""
+        """Watches during a ``with`` block, then restores the model."""
         with ExitStack() as undo:
             for module in self.modules[:1]:
                 undo.callback(module.register_forward_pre_hook(_check, with_kwargs=True).remove)
@@ -196,7 +195,7 @@ class WatchGPTJ:
             output, weights = own(query, key, value, attention_mask)  # [batch, head, seq, d_head]
             rotary = module.rotary_dim or module.head_dim
             seen = partial(
-                Seen,
+                LayerCall,
                 layer=layer,
                 queries=query,
                 keys=key,
@@ -219,7 +218,7 @@ class WatchGPTJ:
 
 
 def _check(module: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Refuses what GPT-J's table of angles cannot serve; it has an entry for each position, and no more."""
+    """Raises an error for inputs or settings that GPT-J's table of angles does not cover."""
     hidden: Tensor = args[0] if args else keywords["hidden_states"]
     most, rotary, width = len(module.embed_positions), module.rotary_dim or module.head_dim, module.head_dim
     if hidden.shape[1] > most:

@@ -1,14 +1,14 @@
-"""What is changed in a model's attention, described without the model (DESIGN, section 1).
+"""Interventions: changes of a model's attention, described independently of the model (DESIGN, section 1).
 
-Any traceable model runs with these and is traced with them, and the trace shows the change. There are two kinds:
+Any traceable model can be run and traced with them, and the trace includes the change. There are two kinds:
 
-- a change of how a layer attends (:class:`ClosePlanes`, :class:`MaskFar`, :class:`ScaleLogits`, :class:`ScaleAngles`)
+- a change of a layer's attention (:class:`ClosePlanes`, :class:`MaskFar`, :class:`ScaleLogits`, :class:`ScaleAngles`)
   is a function from the layer's trace to another trace, whose attention the layer then has;
-- a change of what a head writes (:class:`Ablate`, :class:`Patch`, :class:`Write`) replaces the head's output, attention
-  times values, before the output projection. Its attention stays as it was.
+- a change of a head's output (:class:`Ablate`, :class:`Patch`, :class:`Write`) replaces attention times values, before
+  the output projection. The head's attention stays unchanged.
 
-A layer attends as all changes together say, in the given order; then the outputs of heads are replaced. The outputs
-that replace others come from a run of the same model with nothing changed.
+The changes of attention apply in the given order; then the outputs of heads are replaced. Replacement outputs come from
+a run of the same model without interventions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Head = tuple[int, int]
 
 
 class Intervention:
-    """One change. Each class says what it does to the trace of a layer, or names the head whose output it replaces."""
+    """One change: of the trace of a layer, or of the output of a head."""
 
     layers: tuple[int, ...] | None = None
     """Where; None for all layers."""
@@ -53,9 +53,9 @@ class Intervention:
         return self.layers is None or layer in self.layers
 
     def attend(self, layer: LayerTrace, starts: Int[Tensor, "*each"]) -> LayerTrace:
-        """The layer as it attends after the change.
+        """The trace of the layer after the change.
 
-        ``starts`` is the position of the first token, for all inputs or for each; above 0 where padding comes first.
+        ``starts`` is the position of the first token, for all inputs or for each; above 0 after padding.
         """
         del starts
         return layer
@@ -63,7 +63,7 @@ class Intervention:
 
 @dataclass(frozen=True)
 class OneHead(Intervention):
-    """A change of what one head writes."""
+    """A change of the output of one head."""
 
     layer: int
     head: int
@@ -76,7 +76,7 @@ class OneHead(Intervention):
 
 @dataclass(frozen=True)
 class Ablate(OneHead):
-    """Replaces what a head writes by its mean over the given inputs, position by position, or by zero."""
+    """Replaces the output of a head by its mean over the given inputs, position by position, or by zero."""
 
     to: str = "mean"
 
@@ -87,25 +87,25 @@ class Ablate(OneHead):
 
 @dataclass(frozen=True, eq=False)
 class Patch(OneHead):
-    """Replaces what a head writes by what it writes on other tokens of the same shape (activation patching)."""
+    """Replaces the output of a head by its output on other tokens of the same shape (activation patching)."""
 
     tokens: Any = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Write(OneHead):
-    """Replaces what a head writes by given vectors, one for each position: its mean over more inputs than one pass."""
+    """Replaces the output of a head by given vectors, one for each position, such as its mean over a data set."""
 
     value: Float[Tensor, "*batch seq d_value"] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class ClosePlanes(Intervention):
-    """Lets rotary planes add nothing to the logits (Section 3.5 asks which frequencies a task uses).
+    """Removes the contribution of rotary planes to the logits (Section 3.5 asks which frequencies a task uses).
 
     Args:
         planes: frequency IDs, from 1; 1 is the fastest.
-        layers: where; all by default. Layers without planes have nothing to close.
+        layers: where; all by default. Layers without planes do not change.
         heads: (layer, head) pairs, instead of whole layers.
     """
 
@@ -134,7 +134,7 @@ class ClosePlanes(Intervention):
 
 @dataclass(frozen=True)
 class MaskFar(Intervention):
-    """Lets each query see the last keys and the first ones only, as a cache that forgets does.
+    """Lets each query see only the most recent and the first keys, as with a streaming KV cache.
 
     Args:
         recent: how many keys before and with the query's own; at least 1.
@@ -169,7 +169,7 @@ class MaskFar(Intervention):
 
 @dataclass(frozen=True)
 class ScaleLogits(Intervention):
-    """Multiplies all that enters the softmax: above 1 sharpens attention, below 1 flattens it (Section 3.6)."""
+    """Multiplies the logits: a factor above 1 sharpens attention, one below 1 flattens it (Section 3.6)."""
 
     factor: float
     layers: tuple[int, ...] | None = None
@@ -181,7 +181,7 @@ class ScaleLogits(Intervention):
     def attend(self, layer: LayerTrace, starts: Int[Tensor, "*each"]) -> LayerTrace:
         """See :class:`Intervention`."""
         del starts
-        # factor * cap * tanh(x / cap) is a layer of its own kind, with both multiplied.
+        # factor * cap * tanh(x / cap) is again a capped layer, with scale and cap multiplied.
         cap = None if layer.cap is None or not self.factor else layer.cap * self.factor
         sink = None if layer.sink is None else layer.sink * self.factor
         return replace(layer, scale=layer.scale * self.factor, cap=cap, sink=sink)
@@ -189,11 +189,11 @@ class ScaleLogits(Intervention):
 
 @dataclass(frozen=True)
 class ScaleAngles(Intervention):
-    """Multiplies the angles by which planes turn: positions that are interpolated, another base, no rotation at all.
+    """Multiplies the rotation angles: position interpolation, another base, or no rotation.
 
     Args:
-        factors: one for all planes, or one for each, from ID 1. 0 stops a plane; ``n_0 / n`` presses an input of
-            length n into the trained length n_0.
+        factors: one for all planes, or one for each, from ID 1. 0 stops a plane; ``n_0 / n`` interpolates an input of
+            length n to the trained length n_0.
         layers: where; all by default.
     """
 
@@ -230,7 +230,7 @@ def _as_tuple(factors: float | tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _rows(heads: tuple[Head, ...] | None, layer: LayerTrace) -> list[int]:
-    """The heads of this layer among those that are named; all, if none is."""
+    """The given heads that are in this layer; all heads for None."""
     if heads is None:
         return list(range(layer.queries.shape[1]))
     return [head for at, head in heads if at == layer.layer]

@@ -1,20 +1,20 @@
-"""The trace: what one attention layer did on some inputs, and all that any analysis needs of it (DESIGN, section 1).
+"""The trace: what one attention layer computed on some inputs, as the analyses need it (DESIGN, section 1).
 
 Queries and keys *before* rotation, the rotation, the scale, and which keys each query may see. From them follows the
 content-by-position matrix of one query at position n,
 
     M[a, p] = scale * k_a . R^(n-p) q_n,
 
-the logit that the content of position ``a`` would get if it stood at position ``p``. Its diagonal is the logits that
-enter the softmax; the rest answers "what if these two keys changed places", with no further forward pass. As a function
-of the place, every row of M is a sum of waves with the frequencies of the rotation; :meth:`LayerTrace.amplitudes` times
+the logit that the content of position ``a`` would get at position ``p``. Its diagonal is the logits that enter the
+softmax; the rest gives the logits after two keys swap places, without another forward pass. As a function of the place,
+every row of M is a sum of waves with the frequencies of the rotation; :meth:`LayerTrace.amplitudes` times
 :meth:`LayerTrace.waves` is M, or any block of it.
 
-Other people's models bring three things more, each with one field or shape: inputs that see different keys (padded
-batches: ``visible`` and ``query_positions`` per input), logits squashed before the softmax (``cap``), and a logit that
-joins the softmax without being a key (``sink``). An intervention may let the heads of a layer see different keys, too.
+Other models need three more things: inputs that see different keys (padded batches: ``visible`` and ``query_positions``
+per input), logits squashed before the softmax (``cap``), and a logit in the softmax that belongs to no key (``sink``).
+An intervention may also let the heads of a layer see different keys.
 
-Trained models, hand-built heads and other people's models all yield this object, so each analysis is written once.
+Our models, hand-built heads and other libraries' models all give this object, so each analysis is written once.
 Axes: batch, head, query, key (or content and place for the two axes of M), d_head, plane.
 """
 
@@ -44,34 +44,34 @@ class LayerTrace:
     """Before rotation, for every position."""
     rotation: Rotation
     scale: float
-    """What multiplies the dot product: 1/sqrt(d_head) in our model (the paper's definition leaves it out)."""
+    """The factor of the dot product: 1/sqrt(d_head) in our model (the paper's definition omits it)."""
     query_positions: Int[Tensor, "*each query"]
-    """Where each query stands, for all inputs or for each of them; keys stand at 0 .. key-1."""
+    """The position of each query, for all inputs or for each of them; keys are at 0 .. key-1."""
     visible: Bool[Tensor, "*seen query key"]
     """Which keys each query may see: for all inputs, for each of them, or for each of them and each head."""
     cap: float | None = None
     """If given, a logit x enters the softmax as ``cap * tanh(x / cap)`` (Gemma 2)."""
     sink: Float[Tensor, "head"] | None = None
-    """If given, a logit of each head that takes its share of the softmax and gives nothing (GPT-OSS)."""
+    """If given, an additional logit of each head in the softmax that belongs to no key (GPT-OSS)."""
 
     def __repr__(self) -> str:
         return f"LayerTrace(layer {self.layer}, {self.sizes})"
 
     @property
     def sizes(self) -> str:
-        """How much it holds, in words."""
+        """The sizes, in words."""
         batch, heads, asked, _ = self.queries.shape
         held = counted(heads, "head"), counted(batch, "input"), counted(self.keys.shape[2], "key")
         return ", ".join([*held, counted(asked, "query", "queries")])
 
     @property
     def key_positions(self) -> Int[Tensor, "key"]:
-        """Where each key stands."""
+        """The position of each key."""
         return torch.arange(self.keys.shape[-2], device=self.keys.device)
 
     @property
     def uniform(self) -> bool:
-        """Whether all inputs and heads ask from the same places and see the same keys."""
+        """Whether all inputs and heads have the same query positions and visible keys."""
         return self.visible.ndim == 2
 
     def logits(self) -> Float[Tensor, "batch head query key"]:
@@ -86,11 +86,11 @@ class LayerTrace:
         return self.squash(scores).masked_fill(~visible, -torch.inf)
 
     def squash(self, products: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-        """From scaled products of queries and keys to logits: nothing to do, but for a cap."""
+        """Applies the cap, if any, to scaled products of queries and keys."""
         return products if self.cap is None else self.cap * (products / self.cap).tanh()
 
     def attention(self) -> Float[Tensor, "batch head query key"]:
-        """Where each query looks: the softmax of :meth:`logits`; with a sink, what it leaves to the keys."""
+        """The attention weights: the softmax of :meth:`logits`, without the share of a sink."""
         logits = self.logits()
         if self.sink is None:
             return logits.softmax(-1)
@@ -98,7 +98,7 @@ class LayerTrace:
         return torch.cat([logits, sink], -1).softmax(-1)[..., :-1]
 
     def attention_back(self, places: int) -> Float[Tensor, "batch head query"]:
-        """What each query pays to the key so many places before it."""
+        """The attention of each query to the key ``places`` positions before it."""
         to = (self.query_positions - places)[..., None, :, None]  # [*each, 1, query, 1]
         return self.attention().take_along_dim(to.expand(*self.queries.shape[:3], 1), -1)[..., 0]
 
@@ -107,7 +107,7 @@ class LayerTrace:
         return self.squash(self.amplitudes(query) @ self.waves(query))
 
     def amplitudes(self, query: int) -> Float[Tensor, "batch head content wave"]:
-        """How strongly each content rides on each wave: rows of this times columns of :meth:`waves` are entries of M.
+        """The amplitude of each wave in each content: this times :meth:`waves` is M.
 
         In plane k, turning the query q by an angle t changes its product with a key to
         ``(k1 q1 + k2 q2) cos t + (k2 q1 - k1 q2) sin t``: a cosine and a sine part. Coordinates that are not rotated
@@ -125,7 +125,7 @@ class LayerTrace:
     def waves(self, query: int) -> Float[Tensor, "wave place"]:
         """The cosine of each plane, then the sine, at the distance between one query and each place; then 1, if any.
 
-        Asked of a uniform layer; :meth:`parts` makes such layers of any.
+        The layer must be uniform; :meth:`parts` splits any layer into uniform ones.
         """
         assert self.uniform, "waves differ between inputs; take the layer in parts"
         away = (self.query_positions[query] - self.key_positions).to(torch.float64)  # [place]
@@ -145,7 +145,7 @@ class LayerTrace:
         return replace(self, queries=self.queries.double(), keys=self.keys.double())
 
     def parts(self, inputs: int) -> Iterator[LayerTrace]:
-        """The layer in float64, some inputs at a time, each part uniform: one input at a time, if the layer is not."""
+        """Uniform parts of the layer in float64, some inputs at a time; one at a time if the layer is not uniform."""
         if self.visible.ndim == 4:
             raise WhatwhereError(
                 f"expected heads that see the same keys, got layer {self.layer} with a mask of its own for some heads; "
@@ -173,7 +173,7 @@ class LayerTrace:
         sink = None if self.sink is None else self.sink[some]
         visible = self.visible if self.visible.ndim < 4 else self.visible[:, some]
         if visible.ndim == 4 and bool((visible == visible[:, :1]).all()):
-            visible = visible[:, 0]  # the heads that are left see the same
+            visible = visible[:, 0]  # the chosen heads see the same keys
         return replace(self, queries=self.queries[:, some], keys=self.keys[:, some], sink=sink, visible=visible)
 
 
@@ -188,7 +188,7 @@ class Trace:
         return f"Trace({counted(len(self.layers), 'layer')}, {sizes})"
 
     def check_not_empty(self) -> None:
-        """Refuses a trace without a layer, input, head or query: there is nothing to analyse."""
+        """Raises an error for a trace without a layer, input, head or query."""
         if not self.layers or 0 in self.layers[0].queries.shape[:3]:
             raise WhatwhereError(
                 "expected a trace of at least one layer, input, head and query, got an empty one; "
@@ -196,7 +196,7 @@ class Trace:
             )
 
     def attention(self) -> Float[Tensor, "layer batch head query key"]:
-        """Where each traced layer's queries look."""
+        """The attention weights of all traced layers."""
         return torch.stack([layer.attention() for layer in self.layers])
 
 
@@ -206,7 +206,7 @@ def counted(count: int, what: str, plural: str = "") -> str:
 
 
 def choose(wanted: Sequence[int], count: int, what: str) -> list[int]:
-    """Indices from 0, negative ones counted from the end; refuses what is none, and one that does not exist."""
+    """Indices from 0, negative ones counted from the end; an error for one that is none or does not exist."""
     try:
         indices = [index(one) for one in wanted]
     except TypeError as error:

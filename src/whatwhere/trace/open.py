@@ -1,7 +1,7 @@
 """A transformers model from a directory, a hub name or a GGUF file, with its tokenizer; checked before it is loaded.
 
-What would not fit is refused with the numbers before any weight is read. A GGUF file is converted once, into the user's
-cache, because transformers takes a long time to read one; the copy appears whole or not at all.
+A model that does not fit in memory is an error before any weight is read. A GGUF file is converted once, into the
+user's cache directory, because transformers takes a long time to read one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from whatwhere.trace.rotary import RotaryModel, check_family
 from whatwhere.trace.weights import check_description, check_files, load_weights
 
 ROOM = 1.2
-"""Memory that a model takes while it loads, against the size of its weights."""
+"""Memory needed for loading, relative to the size of the weights."""
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 def load_rotary(source: str) -> RotaryModel:
-    """Loads a model that can be traced, with its tokenizer; a directory may come without one.
+    """Loads a model that can be traced, with its tokenizer if there is one.
 
     Args:
         source: a directory that ``save_pretrained`` wrote, the name of a model on the hub, or a GGUF file.
@@ -36,7 +36,7 @@ def load_rotary(source: str) -> RotaryModel:
     Raises:
         MissingExtraError: transformers is not installed.
         WhatwhereError: there is no such model, it cannot be reached, its tokenizer cannot be loaded, it has no rotary
-            positions, it does not fit into memory, or its weights are not those of its configuration.
+            positions, it does not fit in memory, or its weights do not match its configuration.
     """
     with extra_for("to read a language model", "transformers", "hf"):
         from transformers import AutoConfig, AutoTokenizer
@@ -59,7 +59,7 @@ def load_rotary(source: str) -> RotaryModel:
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
         tokenizer("a")
-    except Exception as error:  # which one depends on the kind of tokenizer that is missing
+    except Exception as error:  # the type depends on the kind of tokenizer
         if not _has_tokenizer(place):
             return RotaryModel(model, source)
         raise WhatwhereError(
@@ -73,7 +73,7 @@ def _place(source: str) -> str:
     """Where transformers finds the model: a directory, or a hub name as it is."""
     try:
         path = Path(source).expanduser()
-    except RuntimeError as error:  # ~somebody who is not there
+    except RuntimeError as error:  # ~user without such a user
         raise WhatwhereError(f"expected a model, got {source!r:.80}: {error}") from error
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -94,13 +94,13 @@ def _place(source: str) -> str:
 
 
 def _has_tokenizer(place: str) -> bool:
-    """Whether there is anything to load one from; a model that was saved alone can still be traced."""
+    """Whether there are tokenizer files; a model that was saved without them can still be traced."""
     patterns = ("*token*", "vocab*", "merges*", "*.model")
     return not Path(place).is_dir() or any(any(Path(place).glob(pattern)) for pattern in patterns)
 
 
 def _check_reachable(source: str) -> None:
-    """Refuses at once a model that is not in the cache while the hub is out of reach; its client tries for long."""
+    """Raises an error at once if a model is not cached and the hub is unreachable; its client would retry for long."""
     from huggingface_hub import constants, try_to_load_from_cache
 
     proxied = any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
@@ -120,14 +120,14 @@ def _check_reachable(source: str) -> None:
 
 @contextmanager
 def _explained(source: str) -> Iterator[None]:
-    """Turns what transformers says about a model that it cannot get into one message."""
+    """Turns the errors of transformers for a model that it cannot load into one message."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
         yield
     except WhatwhereError:
         raise
-    except Exception as error:  # which one a damaged or unknown configuration gives depends on the damage
+    except Exception as error:  # the type depends on the damage
         causes: list[BaseException] = [error]
         while causes[-1].__cause__ or causes[-1].__context__:
             causes.append(causes[-1].__cause__ or causes[-1].__context__)  # pyright: ignore[reportArgumentType]
@@ -141,7 +141,7 @@ def _explained(source: str) -> Iterator[None]:
 
 
 def _check_size(source: str, place: str, config: Any) -> None:
-    """Refuses a model that would not fit, before its weights are fetched or read."""
+    """Raises an error for a model that does not fit in memory, before its weights are downloaded or read."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -155,7 +155,7 @@ def _check_size(source: str, place: str, config: Any) -> None:
 
 
 def _raw_configuration(place: str) -> object:
-    """What ``config.json`` holds, as it is."""
+    """The content of ``config.json``."""
     from transformers.utils.hub import cached_file
 
     found = cached_file(place, "config.json")
@@ -163,7 +163,7 @@ def _raw_configuration(place: str) -> object:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says first; one that only names a value, or was not meant for users, with its kind."""
+    """The first line of an error; errors that only contain a value get their type in front."""
     lines = [line.strip().rstrip(".") for line in str(error).strip().splitlines()] or [type(error).__name__]
     reason = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     plain = isinstance(error, LookupError | TypeError | AttributeError | ArithmeticError)

@@ -1,7 +1,7 @@
 """Our GPT-J as a traceable model.
 
-Layers in which nothing changes keep the compiled path. It also serves where only the rotation and the scale of whole
-layers change: the tables of cosines and sines that it is given hold both.
+Layers without changes keep the compiled path. So do changes of the rotation or the scale of whole layers: both go into
+the tables of cosines and sines.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from whatwhere.trace.layer import LayerTrace, Tokens
 
 
 class OwnModel(Traceable):
-    """Reads a GPT-J of ours; the model itself is not touched.
+    """Traces our GPT-J; the model itself is not changed.
 
     Args:
-        model: trained, or with weights of any kind.
-        tabled: interventions that its tables of cosines and sines hold.
+        model: the model.
+        tabled: interventions that go into its tables of cosines and sines.
     """
 
     name = "GPT-J"
@@ -46,13 +46,13 @@ class OwnModel(Traceable):
         return OwnModel(self.model, interventions).run(tokens, last=last)
 
     def _fits_tables(self, change: Intervention) -> bool:
-        """Coordinates that never turn are in no table, and heads share theirs."""
+        """Tables hold rotated coordinates only, and all heads share them."""
         if isinstance(change, ScaleLogits):
             return self.model.config.rotated == self.model.config.d_head
         return isinstance(change, ScaleAngles | ClosePlanes) and change.heads is None
 
     def _turns(self, index: int, seq: int) -> tuple[Float[Tensor, "2 seq plane"], Float[Tensor, "2 seq plane"]]:
-        """By what queries and keys of a layer turn, with the interventions that tables hold."""
+        """The tables of cosines and sines for the queries and keys of a layer, with interventions."""
         changes = [change for change in self.tabled if change.changes(index)]
         if not changes:
             return self.model.turns_of(index, seq)
@@ -68,7 +68,7 @@ class OwnModel(Traceable):
         return turns * gate.to(turns) * self.model.gates[index], turns
 
     def inputs(self, tokens: Tokens | Mapping[str, Any]) -> Inputs:
-        """See :class:`Traceable`; there is no padding here."""
+        """See :class:`Traceable`; padding is not supported."""
         return Inputs.whole(self.model.check_tokens(plain_ids(tokens, self.name)))
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
@@ -102,7 +102,7 @@ class OwnModel(Traceable):
 
 
 def plain_ids(tokens: Tokens | Mapping[str, Any], name: str) -> Tokens:
-    """Tokens for a model that knows no padding; refuses those with an attention mask."""
+    """Tokens for a model without padding; an attention mask is an error."""
     if isinstance(tokens, Mapping):
         raise WhatwhereError(
             f"expected a table of ids for a {name}, got tokens with an attention mask; only transformers models take "

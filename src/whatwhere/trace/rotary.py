@@ -1,4 +1,4 @@
-"""A transformers model as a traceable one: the same trace, and the same interventions, as our own models have.
+"""A transformers model as a traceable one, with the same traces and interventions as our own models.
 
 Padded batches carry their own visible keys, and negative query positions count from the end of each input's own tokens.
 """
@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.trace.attention import Reading, Seen, layer_trace
+from whatwhere.trace.attention import LayerCall, LayerMeasurement, layer_trace
 from whatwhere.trace.forward import AttentionCall, Inputs, Traceable, Visit
 from whatwhere.trace.interface import Watch, WatchGPTJ
 from whatwhere.trace.layer import LayerTrace, Tokens
@@ -36,7 +36,7 @@ NOT_ROTARY = {
         "leaves the order of tokens to recurrent layers; its attention knows none",
     ),
 }
-"""Families without rotary positions, and what they have instead."""
+"""Families without rotary positions, and what they use instead."""
 NOT_PRODUCTS = {
     "doge": "adds to each logit a number that it computes from the key's value (a dynamic mask)",
     **dict.fromkeys(
@@ -48,13 +48,13 @@ NOT_PRODUCTS = {
         "attends to keys that stand for several tokens each",
     ),
 }
-"""Families and kinds of layers with rotary positions whose attention a trace cannot hold, and what they do."""
+"""Families and layer types with rotary positions whose attention a trace cannot represent, and why."""
 NOT_ATTENDING = ("conv", "linear_attention", "moe")
-"""Kinds of layers of hybrid models that do not attend, as configurations name them."""
+"""Layer types of hybrid models without attention, as in their configurations."""
 
 
 def check_family(name: str, config: Any) -> None:
-    """Refuses a model of a family whose attention is known to be something else; nothing of it need be loaded."""
+    """Raises an error for a family that cannot be traced; needs the configuration only."""
     family, inner = config.model_type, config.get_text_config(decoder=True)
     if family in NOT_ROTARY:
         raise WhatwhereError(
@@ -77,12 +77,12 @@ class RotaryModel(Traceable):
     """A transformers model with rotary positions.
 
     Args:
-        model: a loaded model; it is put into evaluation mode for each pass and then left as it was.
-        name: what to call it; its class by default.
-        tokenizer: the one that goes with it; None if unknown.
+        model: a loaded model; each pass runs in evaluation mode and then restores the mode.
+        name: its name in messages; its class by default.
+        tokenizer: its tokenizer; None if unknown.
 
     Raises:
-        WhatwhereError: its family is known to have no rotary positions, or more than a trace can hold.
+        WhatwhereError: its family cannot be traced.
     """
 
     def __init__(self, model: PreTrainedModel, name: str | None = None, tokenizer: Any = None) -> None:
@@ -92,8 +92,8 @@ class RotaryModel(Traceable):
         self.name = name or self.family
         self.config = model.config.get_text_config(decoder=True)
         self.depth, self.heads = int(self.config.num_hidden_layers), int(self.config.num_attention_heads)
-        self.readings: dict[int, Reading] = {}
-        """What was found of each layer in the last pass, besides its trace."""
+        self.measurements: dict[int, LayerMeasurement] = {}
+        """Measurements of each layer in the last pass, besides its trace."""
         check_family(self.name, model.config)
         self._planes: dict[Any, Planes] = {}
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -106,11 +106,11 @@ class RotaryModel(Traceable):
 
     def forward(self, inputs: Inputs, visit: Visit, layers: Collection[int]) -> Float[Tensor, "batch seq vocab"]:
         """See :class:`Traceable`. Each layer that is read is verified against its own output."""
-        self.readings = {}
+        self.measurements = {}
 
-        def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], Seen]) -> Tensor:
+        def look(layer: int, output: Tensor, value: Tensor, seen: Callable[[], LayerCall]) -> Tensor:
             def read(places: Tensor) -> LayerTrace:
-                found, self.readings[layer] = layer_trace(seen(), places, self.tables(), self.name)
+                found, self.measurements[layer] = layer_trace(seen(), places, self.tables(), self.name)
                 return found
 
             group = output.shape[2] // value.shape[1]
@@ -157,10 +157,10 @@ class RotaryModel(Traceable):
 
     @cached_property
     def _turning(self) -> list[tuple[nn.Module, str]]:
-        """The parts of the model that hold frequencies, and under which names; finding them takes long."""
+        """The modules and buffer names that hold frequencies; cached, because the search is slow."""
         named = ((part, name) for part in self.model.modules() for name, _ in part.named_buffers(recurse=False))
         return [(part, name) for part, name in named if name.endswith("inv_freq")]
 
     def tables(self) -> list[Tensor]:
-        """The frequencies that the model holds; read anew, because dynamic scaling changes them with the length."""
+        """The frequency tables of the model; not cached, because dynamic scaling changes them with the length."""
         return [getattr(part, name) for part, name in self._turning]

@@ -1,16 +1,16 @@
-"""Which rotation a model applies, read off its own vectors and checked against them.
+"""The rotation that a model applies, measured from its vectors and checked against them.
 
 Libraries differ in which coordinates form a plane, in how many turn, in how frequencies are stretched for long
 contexts (linear, dynamic, YaRN, llama3) and in whether the turned vectors are lengthened (YaRN). None of this is
 taken from a configuration. Given the vectors of a layer before rotation (u), the same after a quarter turn in every
 plane, and the same as the model turned them (r):
 
-- the planes follow from the quarter turn, which sends (x, y) to (-y, x): every coordinate meets its partner;
+- the planes follow from the quarter turn, which sends (x, y) to (-y, x) and so pairs the coordinates;
 - the angle of plane k at position p follows from u and r, and grows by the plane's frequency per position;
-- r must then be rebuilt by u, the frequencies and the factor, at every position. What is not, is refused.
+- u, the frequencies and the factor must then reproduce r at every position; anything else is an error.
 
-A plane in which all keys are 0 shows nothing: Gemma 3 switches off some fast planes with zeros in its norms of queries
-and keys. It is put where the layout of the others has its place, so that frequency IDs stay what they are.
+A plane in which all keys are 0 cannot be measured: Gemma 3 switches off some fast planes with zeros in its norms of
+queries and keys. Its place follows from the layout of the others, so that frequency IDs do not change.
 
 A trace always has its planes half a head apart: coordinates are put into that order, which changes no logit.
 """
@@ -31,29 +31,29 @@ from whatwhere.model.rope import Rotation, interleaved_to_half
 ROWS = 64
 """Vectors that are compared to find the planes."""
 ANGLES = 5
-"""Angles at the last position that differ by this many tolerances are still taken for the same."""
+"""Angles at the last position that differ by at most this many tolerances count as equal."""
 
 
 class NotARotation(Exception):
-    """The vectors do not follow a rotation by position; the message says in what."""
+    """The vectors do not follow a rotation by position; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """Where the two coordinates of each plane stand in a head."""
+    """The coordinates of each plane in a head."""
 
     order: Int[Tensor, "d_head"]
-    """Coordinates: the first of each plane, then the second of each plane, then those that never turn."""
+    """Coordinates: the first of each plane, then the second of each plane, then those that are not rotated."""
     count: int
 
     @property
     def first(self) -> int:
-        """The first coordinate that turns; 0 if none does."""
+        """The first rotated coordinate; 0 if there is none."""
         return int(self.order[: 2 * self.count].min()) if self.count else 0
 
     @property
     def layout(self) -> str:
-        """The layout's name, wherever the planes begin: half, interleaved, none (nothing turns) or other."""
+        """The layout's name, independent of the first coordinate: half, interleaved, none (no rotation) or other."""
         rotary = 2 * self.count
         if not rotary:
             return "none"
@@ -89,7 +89,7 @@ def find_planes(plain: Float[Tensor, "row d_head"], quarter: Float[Tensor, "row 
 def _with_silent(pairs: list[tuple[int, int]], silent: list[bool]) -> list[tuple[int, int]]:
     """Planes in half-split or interleaved layout, and those of the layout whose coordinates are both silent.
 
-    Half-split planes that lie k coordinates apart are k in number. Interleaved ones go on to both sides as long as
+    Half-split planes that lie k coordinates apart are k in number. Interleaved ones continue to both sides as long as
     there is silence. In any other layout a silent plane cannot be placed, and stays out.
     """
     apart = {j - i for i, j in pairs}
@@ -117,9 +117,9 @@ class Measured:
 
     rotation: Rotation
     factor: float
-    """What the turned coordinates are multiplied by (YaRN's attention factor; 1 otherwise)."""
+    """The factor of the rotated coordinates (YaRN's attention factor; 1 otherwise)."""
     error: float
-    """The largest difference between a turned vector of the model and ours, against the largest coordinate."""
+    """The largest error of a rebuilt rotated vector, relative to the largest coordinate."""
 
 
 def measure(
@@ -131,8 +131,8 @@ def measure(
 ) -> Measured:
     """Frequencies and factor of a rotation, from vectors in half-split order before and after it.
 
-    ``declared`` are tables of frequencies that the model holds. One that the measured frequencies cannot be told from
-    is taken instead of them, as rounded vectors (bfloat16) only give a few digits. ``tolerance`` is the largest error.
+    ``declared`` are frequency tables that the model holds. One that agrees with the measured frequencies replaces them,
+    because rounded vectors (bfloat16) give only a few digits. ``tolerance`` is the largest allowed error.
 
     Raises:
         NotARotation: the vectors after cannot be rebuilt from those before.
@@ -158,26 +158,26 @@ def measure(
 
 
 def _frequencies(turns: Shaped[Tensor, "seq plane"]) -> Float[Tensor, "plane"]:
-    """The angle per place of each plane, from complex numbers that turn by it; those of 0 tell nothing of their place.
+    """The angle per position of each plane, from complex numbers that rotate by it; zeros are ignored.
 
-    First the mean turn between neighbours, which needs no unwrapping; then the slope of what is left after it.
+    First the mean rotation between neighbours, which needs no unwrapping; then the slope of the residual angle.
     """
     place = torch.arange(len(turns), dtype=torch.float64)[:, None]
     rough = (turns[1:] * turns[:-1].conj()).sum(0).angle()  # [plane]
     left = (turns * torch.polar(torch.ones_like(place), -place * rough)).angle()  # [seq, plane]
-    told = turns.abs() > 0
-    first = left.gather(0, told.double().argmax(0, keepdim=True))
-    slope = (place * (left - first) * told).sum(0) / (place.square() * told).sum(0).clamp(min=1.0)
+    known = turns.abs() > 0
+    first = left.gather(0, known.double().argmax(0, keepdim=True))
+    slope = (place * (left - first) * known).sum(0) / (place.square() * known).sum(0).clamp(min=1.0)
     return rough + slope
 
 
 def _declared(
     found: Float[Tensor, "plane"], shown: Bool[Tensor, "plane"], declared: Iterable[Tensor], seq: int, tolerance: float
 ) -> Float[Tensor, "plane"]:
-    """The declared table nearest to the measured frequencies, if it gives the same angles; else these.
+    """The declared table nearest to the measured frequencies, if it gives the same angles; else the measured ones.
 
-    A plane that no vector shows has the frequency of the table, or one between those of its neighbours. It counts for
-    nothing but its ID.
+    A plane that could not be measured gets the frequency of the table, or one interpolated from its neighbours. Only
+    its ID matters.
     """
     tables = [table.detach().to("cpu", torch.float64) for table in declared if table.shape == found.shape]
 

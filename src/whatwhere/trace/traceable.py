@@ -1,12 +1,12 @@
-"""One face for every model whose attention can be read: ``whatwhere.trace`` and ``whatwhere.run``.
+"""One interface for every model that can be traced: ``whatwhere.trace`` and ``whatwhere.run``.
 
 Our GPT-J, the hand-built heads of :mod:`whatwhere.theory`, loaded transformers models and TransformerLens' bridges all
 become :class:`whatwhere.trace.forward.Traceable`, so each analysis and each intervention is written once.
 
-A ``TransformerBridge`` of TransformerLens puts a component of its own in the place of each part of the model it wraps,
-and its attention does not go through transformers' interface. Each component keeps the part that it stands for, so the
-model can be put together again beside the bridge: same weights (the same tensors, not copies), and the bridge is not
-touched. It is recognised by its shape, so nothing here needs TransformerLens.
+A ``TransformerBridge`` of TransformerLens replaces each part of the model that it wraps by a component of its own, and
+its attention does not use transformers' interface. Each component keeps the original part, so the original model can be
+rebuilt from the same tensors, without changing the bridge. It is recognised by its class name and attributes, so
+TransformerLens need not be installed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from whatwhere.trace.own import OwnModel
 from whatwhere.trace.rotary import RotaryModel
 
 _ORIGINAL = "_original_component"
-"""Where a component of a bridge keeps the part that it stands for."""
+"""The attribute of a bridge component that holds the original part."""
 
 
 def traceable(model: Any) -> Traceable:
     """The model itself if it is traceable, otherwise an adapter that is.
 
     Raises:
-        WhatwhereError: there is no way to read this kind of model; the message says why.
+        WhatwhereError: this kind of model cannot be traced; the message says why.
     """
     if isinstance(model, Traceable):
         return model
@@ -70,7 +70,7 @@ def trace(
     attention_mask: Tensor | None = None,
     interventions: Sequence[Intervention] = (),
 ) -> Trace:
-    """Runs a model on some inputs and returns what its attention layers did.
+    """Runs a model on some inputs and returns the trace of its attention layers.
 
     Args:
         model: one of ours, trained or hand-built, or a loaded transformers model with rotary positions (or a
@@ -79,7 +79,7 @@ def trace(
         layers: which layers, from 0; all by default.
         queries: which query positions, from 0 (negative: from the end); only the last by default.
         attention_mask: 0 at padding, ``[batch, seq]``; transformers models only.
-        interventions: what to change in the model; the trace shows it.
+        interventions: what to change in the model; the trace includes it.
 
     Raises:
         WhatwhereError: the model cannot be read, or a layer, head or position does not exist.
@@ -98,13 +98,13 @@ def run(
     ablate: Iterable[Head] = (),
     interventions: Sequence[Intervention] = (),
 ) -> Float[Tensor, "batch seq vocab"]:
-    """Runs any traceable model, with something changed, and returns the logits of the next token at every position.
+    """Runs any traceable model with interventions, and returns the logits of the next token at every position.
 
     Args:
         model: as for :func:`trace`.
         tokens: as for :func:`trace`.
-        ablate: (layer, head) pairs; short for ``Ablate(layer, head)``: what the head writes becomes its mean over
-            these inputs.
+        ablate: (layer, head) pairs; short for ``Ablate(layer, head)``: the head's output becomes its mean over these
+            inputs.
         interventions: see :mod:`whatwhere.trace.interventions`.
 
     Raises:
@@ -119,18 +119,18 @@ def run(
 
 
 def weights_fingerprint(model: Traceable) -> str:
-    """A name for the configuration and the weights of a model: results of another are not taken for its own."""
+    """A checksum of the configuration and the weights of a model."""
     inner = getattr(model, "model", None)
     if isinstance(inner, GPTJ):
         return model_fingerprint(inner)
     if not isinstance(inner, nn.Module):
         return hashlib.sha256(model.name.encode()).hexdigest()[:16]
-    config = getattr(inner, "config", None)  # the same weights may turn by another base
+    config = getattr(inner, "config", None)  # equal weights may have another rotary base
     described = config.to_json_string() if config is not None and hasattr(config, "to_json_string") else ""
     digest = hashlib.sha256(described.encode())
     for name, parameter in inner.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)}".encode())
-        if not parameter.is_meta:  # weights that accelerate keeps on the disk come and go
+        if not parameter.is_meta:  # accelerate may keep weights on disk
             digest.update(parameter.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
 
@@ -142,7 +142,7 @@ def is_bridge(model: Any) -> bool:
 
 
 def unbridged(part: nn.Module) -> nn.Module:
-    """The ``original_model`` of a bridge with its own parts in their places, and the same weights."""
+    """The ``original_model`` of a bridge with its original parts and the same weights."""
     kept = part._modules.get(_ORIGINAL)
     if kept is not None:
         return unbridged(kept)

@@ -1,10 +1,8 @@
-"""Weights of a transformers model, refused unless they are those that its configuration describes.
+"""Weights of a transformers model, checked against its configuration.
 
-transformers fills what a checkpoint lacks with random numbers, which would be scored as if they had been trained.
-
-What a model directory says of itself is checked before transformers builds anything of it. A configuration may claim a
-million layers, and building them takes for ever even without weights. Weights of another size than the configuration
-describes would be filled with random numbers first and refused afterwards.
+transformers fills missing weights with random numbers, which would be scored as if they had been trained. So the
+configuration and the sizes of the weight files are checked before transformers builds the model: a configuration may
+have a million layers by mistake, and building them would take very long even without weights.
 """
 
 from __future__ import annotations
@@ -26,16 +24,16 @@ if TYPE_CHECKING:
 _SHOWN = 3
 """Names that an error lists."""
 MOST_PARTS = 4096
-"""Layers or experts of a model; the largest models have some hundreds."""
+"""The most layers or experts of a model; the largest models have some hundreds."""
 _PARTS = re.compile(r"layers?$|experts$|blocks?$")
 _PACKED = 64
-"""Numbers that one stored number may stand for: quantised weights are packed, and experts may share theirs."""
+"""The most weights per stored number: quantised weights are packed, and experts may share weights."""
 
 
 def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
-    """Loads a model for causal language modelling; code that comes with a checkpoint is never run.
+    """Loads a causal language model; code that comes with a checkpoint is never run.
 
-    ``source`` is what the user called it, for errors; ``place`` and ``options`` are for ``from_pretrained``.
+    ``source`` is the user's name for it, for errors; ``place`` and ``options`` are for ``from_pretrained``.
 
     Raises:
         WhatwhereError: weights are missing, unexpected, of another shape, or not finite.
@@ -61,13 +59,13 @@ def load_weights(source: str, place: str, **options: Any) -> PreTrainedModel:
             listed = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
             raise WhatwhereError(
                 f"expected a checkpoint of {source} that holds the weights of its model, got one where {len(names)} "
-                f"{what}: {listed}. Fetch it again, or mend its configuration."
+                f"{what}: {listed}. Fetch it again, or fix its configuration."
             )
     return model
 
 
 def check_description(source: str, content: object) -> None:
-    """Refuses a ``config.json`` that is no object, or that claims absurdly many layers or experts."""
+    """Raises an error for a ``config.json`` that is not an object, or has far too many layers or experts."""
     if not isinstance(content, Mapping):
         raise WhatwhereError(
             f"expected a JSON object in the config.json of {source}, got {content!r:.60}; fetch it again."
@@ -75,7 +73,7 @@ def check_description(source: str, content: object) -> None:
     for name, count in _counts(content):
         if count > MOST_PARTS:
             raise WhatwhereError(
-                f"expected {name} of at most {MOST_PARTS:,} in the config.json of {source}, got {count:,.0f}; mend it, "
+                f"expected {name} of at most {MOST_PARTS:,} in the config.json of {source}, got {count:,.0f}; fix it, "
                 "or fetch it again."
             )
 
@@ -90,9 +88,9 @@ def _counts(content: Any) -> Iterator[tuple[str, float]]:
 
 
 def check_files(source: str, place: Path, weights: int) -> None:
-    """Refuses a directory without safetensors, or whose files hold far fewer numbers than its configuration describes.
+    """Raises an error without safetensors, or if they hold far fewer numbers than the configuration describes.
 
-    ``weights`` is how many it describes; ``source`` is what the user called the model.
+    ``weights`` is the number that it describes; ``source`` is the user's name for the model.
     """
     files = sorted(place.glob("*.safetensors"))
     if not files:
@@ -108,7 +106,7 @@ def check_files(source: str, place: Path, weights: int) -> None:
     held = sum(_numbers(path) for path in files)
     if weights > _PACKED * held:
         raise WhatwhereError(
-            f"expected weights of {source} as its config.json describes them ({weights:,} numbers), got {held:,}; mend "
+            f"expected weights of {source} as its config.json describes them ({weights:,} numbers), got {held:,}; fix "
             "the sizes in config.json, or fetch it again."
         )
 

@@ -1,4 +1,4 @@
-"""Everything that decides a training run: two runs with equal configurations on one machine end with equal weights."""
+"""The configuration of a training run: on one machine, equal configurations give equal weights."""
 
 from __future__ import annotations
 
@@ -125,17 +125,17 @@ class TrainingConfig:
 
     @property
     def memory(self) -> int:
-        """About how many bytes training takes at least: weights, gradients, moments, their copies, data, one batch."""
+        """A lower estimate of the bytes for training: weights, gradients, moments, their copies, data, one batch."""
         sequence = 8 * (self.task.length + self.task.max_hops + 3)
         return 40 * self.model.parameters + sequence * (self.dataset_size + 8 * self.batch)
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``config.json`` keeps it; later fields only where they are used, so that earlier runs keep their name."""
+        """The content of ``config.json``. Newer fields only if used, so that the fingerprints of older runs stay."""
         content = asdict(self) | {"task": self.task.to_dict(), "model": self.model.to_dict()}
         return {name: value for name, value in content.items() if name not in _LATER or value}
 
     def decisive(self) -> dict[str, Any]:
-        """Without what is the machine's: device, precision and threads may differ where a run goes on."""
+        """The settings without device, precision and threads, which may differ when a run continues."""
         of_the_machine = ("device", "precision", "threads")
         return {name: value for name, value in self.to_dict().items() if name not in of_the_machine}
 

@@ -1,12 +1,11 @@
 """One training run on several processes, devices or hosts: ``torchrun ... -m whatwhere train ...``.
 
-Each step's batch is the one that a single process would take, split among the processes by rows, and the gradients are
-summed. What dropout drops follows from the place of a row in the batch (:mod:`whatwhere.model.dropout`). So the numbers
-are those of one process up to the order of floating-point sums, the state is one state, and a run may be begun on one
-process and go on with two, or the other way round.
+The processes split the rows of the batch that a single process would take, and the gradients are summed. Dropout masks
+depend on the index of a row in the batch (:mod:`whatwhere.model.dropout`). So the results equal those of one process up
+to the order of floating-point sums, and a run may continue with another number of processes.
 
-Only the first process reads and writes the run, measures, and decides; the others ask it (:meth:`Processes.share`) and
-need not see its disk. A process that meets an error leaves the group, and that ends all.
+Only the first process reads and writes the run, evaluates and decides; the others get what they need from it
+(:meth:`Processes.share`) and need no access to its disk. An error in one process ends all.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ from whatwhere.training.config import TrainingConfig
 T = TypeVar("T")
 
 
-class OtherEnded(WhatwhereError):
+class ProcessLost(WhatwhereError):
     """Another process of the same training ended, or cannot be reached."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes of one training, seen from one of them; with a size of 1 everything here does nothing."""
+    """This process among those of one training; with a size of 1, the methods communicate nothing."""
 
     rank: int = 0
     size: int = 1
     beside: int = 1
-    """How many of them run on this host, and share its cores."""
+    """How many of them run on this host and share its cores."""
 
     @property
     def first(self) -> bool:
-        """Whether this one reads, writes, measures and decides."""
+        """Whether this process reads, writes, evaluates and decides."""
         return self.rank == 0
 
     def share(self, make: Callable[[], T]) -> T:
-        """What ``make`` gives on the first process, on all of them."""
+        """Calls ``make`` on the first process and broadcasts the result to all."""
         if self.size == 1:
             return make()
         made = [make() if self.first else None]
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.broadcast_object_list(made, src=0)
         return made[0]  # pyright: ignore[reportReturnType]
 
@@ -60,26 +59,26 @@ class Processes:
         if self.size == 1:
             return list(numbers)
         sums = torch.tensor(numbers, dtype=torch.float64)
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.all_reduce(sums)
         return sums.tolist()
 
     def sum_gradients(self, gradients: Sequence[Tensor]) -> None:
-        """Adds those of all processes, in place and in one message."""
+        """Sums the gradients of all processes, in place and in one message."""
         if self.size == 1:
             return
         flat = torch.cat([gradient.flatten() for gradient in gradients])
-        with _others_may_end():
+        with _reporting_lost_processes():
             distributed.all_reduce(flat)
         for gradient, total in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(total.view_as(gradient))
 
     def rows(self, count: int) -> range:
-        """Which of ``count`` rows are this process's; the parts differ by one row at most."""
+        """The rows of this process out of ``count``; the shares differ by at most one row."""
         return split(range(count), self.size)[self.rank]
 
     def checked(self, config: TrainingConfig) -> TrainingConfig:
-        """The configuration, unless it leaves a process without work or without a device."""
+        """The configuration; an error if a process would have no rows or no GPU."""
         if config.batch < self.size:
             raise WhatwhereError(
                 f"each of {self.size} processes needs a sequence or more in every step, and the batch of this run is "
@@ -93,7 +92,7 @@ class Processes:
         return config
 
     def threads(self, wanted: int) -> int:
-        """CPU threads of this process, so that those on one host share what one process would use."""
+        """CPU threads of this process: an equal share of ``wanted`` on this host."""
         return max(1, wanted // self.beside)
 
 
@@ -103,11 +102,11 @@ ALONE = Processes()
 
 @contextmanager
 def joined() -> Iterator[Processes]:
-    """Joins the processes that torchrun (or anything that sets the same variables) started; else there is just one.
+    """Joins the processes that torchrun (or anything that sets the same variables) started; one process otherwise.
 
     Raises:
-        OtherEnded: the others cannot be reached.
-        WhatwhereError: the variables are not such as torchrun sets.
+        ProcessLost: the others cannot be reached.
+        WhatwhereError: the variables are not as torchrun sets them.
     """
     world = _variable("WORLD_SIZE", 1, least=1)
     if world == 1:
@@ -121,7 +120,7 @@ def joined() -> Iterator[Processes]:
     gpus, local = torch.cuda.device_count(), _variable("LOCAL_RANK", 0)
     if local < gpus:
         torch.cuda.set_device(local)
-    with _others_may_end():
+    with _reporting_lost_processes():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo")
     try:
         beside = _variable("LOCAL_WORLD_SIZE", 1, least=1)
@@ -133,9 +132,9 @@ def joined() -> Iterator[Processes]:
 def leave(code: int) -> NoReturn:
     """Ends a process that is not the first of its training, without Python's own clean-up.
 
-    A thread of gloo may hold the last message a moment longer. If Python is cleaning up when it lets go, torch aborts
-    the process, and a training that succeeded ends with an error (pytorch/pytorch pull request 179291). Such a process
-    has written nothing, so nothing is lost.
+    A gloo thread may still hold the last message. If it releases it during Python's clean-up, torch aborts the process,
+    and a successful training ends with an error (pytorch/pytorch pull request 179291). These processes write no files,
+    so nothing is lost.
     """
     distributed.destroy_process_group()
     sys.stdout.flush()
@@ -144,7 +143,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _variable(name: str, default: int, least: int = 0) -> int:
-    """A whole number out of the environment."""
+    """An integer environment variable."""
     text = os.environ.get(name, str(default))
     if not (text.isdecimal() and len(text) < 10 and int(text) >= least):
         raise WhatwhereError(
@@ -155,14 +154,14 @@ def _variable(name: str, default: int, least: int = 0) -> int:
 
 
 @contextmanager
-def _others_may_end() -> Iterator[None]:
-    """Says in words that the connection to another process broke; any other error is a defect and passes."""
+def _reporting_lost_processes() -> Iterator[None]:
+    """Turns a broken connection to another process into an error message; other exceptions pass through."""
     try:
         yield
     except RuntimeError as error:
         if isinstance(error, distributed.DistError) or "gloo" in str(error):
-            raise OtherEnded(
+            raise ProcessLost(
                 "another process of this training ended or cannot be reached; its own message says why. "
-                "What was saved is whole: mend it, then go on with --resume."
+                "What was saved is whole: fix it, then continue with --resume."
             ) from error
         raise

@@ -1,4 +1,4 @@
-"""The gradient of one batch: each core takes some of its sequences, and what they find is added up in a fixed order."""
+"""The gradient of one batch: each core computes the share of some sequences; the shares are added in a fixed order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.training.penalty import Penalty
 
 MICRO_BATCH = 64
-"""Sequences that pass through the model together on a core: more would not be faster, and take memory."""
+"""Sequences in one forward pass on a core: more would take more memory and not be faster."""
 
 
 def loss_and_gradients(
@@ -28,17 +28,17 @@ def loss_and_gradients(
     positions: Int[Tensor, "seq"] | None = None,
     penalty: Penalty | None = None,
 ) -> tuple[float, list[Tensor]]:
-    """The mean cross entropy of the answers and its gradient, as far as some rows of the batch make them.
+    """The share of some rows in the batch's mean cross entropy, and its gradient.
 
     Args:
-        model: what is trained.
+        model: the model to train.
         tokens: the whole batch.
-        answers: the token that should come next.
-        dropout: the masks of the sequences from the given row on; none drops nothing.
-        rows: those whose share of the mean is wanted; all by default.
+        answers: the correct next tokens.
+        dropout: gives the masks of the sequences from a row on; None for no dropout.
+        rows: the rows to compute; all by default.
         autocast: whether torch chooses where to compute in bfloat16.
-        positions: where tokens stand, if not at 0, 1, 2, ..
-        penalty: what the heads add to the loss, if anything.
+        positions: positions of the tokens, if not 0, 1, 2, ..
+        penalty: an additional term of the loss.
     """
     rows = range(len(tokens)) if rows is None else rows
     parameters, device = list(model.parameters()), tokens.device.type
@@ -65,7 +65,7 @@ def loss_and_gradients(
 
 
 def _sum(found: list[tuple[float, list[Tensor]]]) -> tuple[float, list[Tensor]]:
-    """Losses and gradients added up, in place of the first, a part of the parameters on each core."""
+    """Sums losses and gradients in place into the first, a part of the parameters on each core."""
     (_, total), *others = found
 
     def add(part: range) -> None:

@@ -1,4 +1,4 @@
-"""Stopping on request: Ctrl-C and SIGTERM let the current step end and the state be saved."""
+"""Graceful stops: after Ctrl-C or SIGTERM the current step ends and the state is saved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Interrupted(Exception):
 def stop_requests() -> Iterator[Callable[[], bool]]:
     """Yields a function that tells whether a stop was asked for; a second Ctrl-C stops at once.
 
-    Outside the main thread signals cannot be caught, and the function always answers no.
+    Outside the main thread signals cannot be caught, and the function always returns False.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -1,9 +1,9 @@
 """The training loop: cross entropy of the answer at the last position (Appendix "GPT-J architecture").
 
-Whatever a step depends on is either in the configuration or in the state: the data, the order of each epoch and dropout
-follow from the seed and the step. So a run that was killed and resumed ends with the same bits as one that was not.
-The rows of each batch are shared among threads, which compute a gradient each, and among processes, if there are
-several (:mod:`whatwhere.training.distributed`).
+Everything that a step depends on is in the configuration or in the saved state: the seed and the step determine the
+data, the order of each epoch and dropout. So a run that was killed and resumed ends with exactly the same weights.
+The rows of each batch are split among threads and, if there are several, among processes
+(:mod:`whatwhere.training.distributed`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SAVE_EVERY_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Progress:
-    """What an observer is told after each step."""
+    """What the observer receives after each step."""
 
     step: int
     steps: int
@@ -60,16 +60,16 @@ Observer = Callable[[Progress], None]
 
 @dataclass
 class Counters:
-    """The small part of the state."""
+    """The scalar part of the state."""
 
     seconds: float = 0.0
-    """Time spent in training steps, over all sittings."""
+    """Time spent in training steps, over all sessions."""
     loss_sum: float = 0.0
     loss_steps: int = 0
 
 
 def counters_of(state: State) -> Counters:
-    """The small part of a state, checked."""
+    """The scalar part of a state, with checked types."""
     return parse(Counters, state.counters, "the counters of the state")
 
 
@@ -79,26 +79,26 @@ def train(
     warn: Callable[[str], None] | None = None,
     processes: Processes = ALONE,
 ) -> GPTJ:
-    """Trains a run from where it stands to its end, and returns the final model.
+    """Trains a run from its last state to its end, and returns the final model.
 
     Args:
-        run: a created run, fresh or interrupted; only the first of several processes looks at it.
-        observer: told after each step.
-        warn: told when a damaged state was passed over.
-        processes: who trains together; each calls this function.
+        run: a created run, new or interrupted; only the first of several processes reads it.
+        observer: callback after each step.
+        warn: callback for warnings, such as a damaged state.
+        processes: the processes that train together; each calls this function.
 
     Raises:
         Interrupted: a signal asked to stop; the state is saved.
-        WhatwhereError: the device is missing, the disk cannot take what is written, or another process ended.
+        WhatwhereError: the device is missing, a file cannot be written, or another process ended.
     """
     held = run.held("train") if processes.first else nullcontext()
     with held, stop_requests() as stopping:
         training = _Training(run, warn or (lambda _: None), processes)
-        return training.go(observer or (lambda _: None), stopping)
+        return training.run_steps(observer or (lambda _: None), stopping)
 
 
 class _Training:
-    """The moving parts of one run."""
+    """The model, optimiser, data and counters of a run in progress."""
 
     def __init__(self, run: Run, warn: Callable[[str], None], processes: Processes = ALONE) -> None:
         self.run, self.processes = run, processes
@@ -110,7 +110,7 @@ class _Training:
         self.model.multiply_in(getattr(torch, config.precision))
         compiled = config.device == "cpu" and kernels().library is not None
         if config.device == "cpu" and not compiled:
-            warn(f"Training goes on without compiled kernels, at about half the speed: {kernels().missing}")
+            warn(f"Training continues without compiled kernels, at about half the speed: {kernels().missing}")
         self.autocast = config.precision == "bfloat16" and not compiled and config.device != "mps"
         self.optimiser = Optimiser(self.model, config)
         layers = config.penalty_layers or tuple(range(config.model.layers))
@@ -123,15 +123,15 @@ class _Training:
         self.validation = _equal_classes(validation, config.validation, config.task.max_hops)
         state, problems = processes.share(run.latest_state)
         for problem in problems:
-            warn(f"{problem} Going on from the state before it.")
+            warn(f"{problem} Continuing from the state before it.")
         if state is not None:
             self._restore(state)
             self.rows = processes.share(lambda: [row for row in run.metrics() if row["step"] <= self.step])
 
-    def go(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
+    def run_steps(self, observer: Observer, stopping: Callable[[], bool]) -> GPTJ:
         config, schedule = self.config, self.config.schedule
         by_hop: tuple[float, ...] = ()
-        if not self.rows:  # a run that was stopped at its very beginning has measured step 0 already
+        if not self.rows:  # otherwise step 0 was evaluated before the interruption
             by_hop = self.processes.share(partial(self._evaluate, float("nan"), 0.0))
             self._save()
         saved = began = last = time.perf_counter()
@@ -161,7 +161,7 @@ class _Training:
             observer(
                 Progress(
                     self.step, schedule.steps, loss, rate,
-                    (self.step - at_start) * config.batch / max(now - began, 1e-9),  # a clock may stand still
+                    (self.step - at_start) * config.batch / max(now - began, 1e-9),  # clocks have finite resolution
                     self.counters.seconds, schedule.phase(self.step), by_hop, evaluated,
                 )
             )  # fmt: skip
@@ -170,7 +170,7 @@ class _Training:
         return self.model
 
     def _step(self, rate: float) -> float:
-        """One step of AdamW on one batch; returns the loss, as far as it is this process's."""
+        """One step of AdamW on one batch; returns this process's share of the loss."""
         tokens, answers = self._batch(self.step - 1)
         dropout = partial(Dropout, self.config.seed, self.step, device=self.config.device)
         rows, positions = self.processes.rows(len(tokens)), self._positions(tokens.shape[1])
@@ -182,10 +182,10 @@ class _Training:
         return loss
 
     def _positions(self, seq: int) -> Tensor | None:
-        """Where the tokens of a step stand: in order, at random among more positions than tokens.
+        """The positions of the tokens of a step: increasing, drawn at random from more positions than tokens.
 
-        All sequences of a step share them, since the compiled blocks turn all equally. (One offset for a whole sequence
-        would change nothing: rotary attention sees distances only.)
+        All sequences of a step share them, because the compiled blocks rotate all equally. (One offset for a whole
+        sequence would change nothing: rotary attention depends on distances only.)
         """
         if not self.config.offsets:
             return None
@@ -208,7 +208,7 @@ class _Training:
         return torch.from_numpy(batch.tokens).to(device).long(), torch.from_numpy(batch.answers).to(device).long()
 
     def _evaluate(self, loss: float, rate: float) -> tuple[float, ...]:
-        """Accuracy by hop class; keeps the model and the line of the metrics. The first process alone does it."""
+        """Measures accuracy by hop class, saves the checkpoint and the metrics; on the first process only."""
         by_hop = accuracy_by_hop(self.model, self.validation, self.config.task.max_hops)
         self.rows.append(
             {
@@ -233,9 +233,9 @@ class _Training:
         self.run.save_state(State(self.step, arrays, vars(self.counters)))
 
     def _restore(self, state: State) -> None:
-        """Takes up a saved state; training then goes on as if nothing had happened."""
+        """Restores a saved state."""
         set_weights(self.model, state.below("model."), self.run.directory / "resume")
-        self.optimiser.remember(state.below("adam."))
+        self.optimiser.restore(state.below("adam."))
         self.counters = counters_of(state)
         self.step = state.step
 

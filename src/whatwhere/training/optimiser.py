@@ -1,8 +1,7 @@
 """AdamW with a clipped gradient, a part of the parameters on each core.
 
-Matrices decay and vectors do not: a decayed bias or norm would pull the function, not its complexity. The parts are
-torch's own optimisers; what they keep is saved under the names of the parameters, so a run may go on with another
-number of parts.
+Weight decay applies to matrices only, not to biases and norms. Each part is a torch optimiser; its moments are saved
+under the names of the parameters, so a run may continue with another number of parts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from whatwhere.training.config import TrainingConfig
 
 
 class Optimiser:
-    """Moves a model against a gradient, with the weight decay, betas and largest norm of a configuration."""
+    """AdamW with the weight decay, betas and gradient clipping of a configuration."""
 
     def __init__(self, model: GPTJ, config: TrainingConfig) -> None:
         self._names, self._parameters = zip(*model.named_parameters(), strict=True)
@@ -37,9 +36,9 @@ class Optimiser:
         return torch.optim.AdamW(groups, lr=config.schedule.peak, betas=config.betas, fused=True)
 
     def step(self, gradients: Sequence[Tensor], rate: float) -> None:
-        """One step at the given learning rate; the gradients are used up."""
+        """One step at the given learning rate; it overwrites the gradients."""
 
-        # torch offers one call for many small tensors under these names alone; its own optimisers use them
+        # torch's own optimisers use these private functions: one call for many small tensors
         def norms(part: range) -> Sequence[Tensor]:
             return torch._foreach_norm([gradients[i] for i in part])  # pyright: ignore[reportPrivateImportUsage]
 
@@ -58,7 +57,7 @@ class Optimiser:
         parallel_map(move, range(len(self._parts)))
 
     def moments(self) -> dict[str, np.ndarray]:
-        """What is remembered of earlier gradients, by ``PARAMETER.MOMENT``."""
+        """The moments of the optimiser, by ``PARAMETER.MOMENT``."""
         return {
             f"{name}.{moment}": value.cpu().numpy()
             for name, parameter in zip(self._names, self._parameters, strict=True)
@@ -66,8 +65,8 @@ class Optimiser:
             for moment, value in optimiser.state.get(parameter, {}).items()
         }
 
-    def remember(self, moments: Mapping[str, np.ndarray]) -> None:
-        """Takes up what :meth:`moments` gave."""
+    def restore(self, moments: Mapping[str, np.ndarray]) -> None:
+        """Restores the result of :meth:`moments`."""
         for part, optimiser in zip(self._parts, self._optimisers, strict=True):
             for i in part:
                 parameter, prefix = self._parameters[i], f"{self._names[i]}."

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from whatwhere.training.config import TrainingConfig
 
 MOST_NUMBERED = 1 << 16
-"""More planes or layers than any model has; so that a wrong number is refused and not written out."""
+"""More planes or layers than any model has: an upper limit for ranges such as 1-8."""
 PLANES, LAYERS = (1, "planes by their IDs from 1, such as 1-8,20"), (0, "layers from 0, such as 0-3")
-"""The least number of each, and what is expected."""
+"""The smallest number of each, and its description in errors."""
 _TASK = ("generator", "distractors")
 _MODEL = ("heads", "layers", "d_model", "d_mlp", "dropout", "attention_dropout", "activation", "nope_from")
 _SCHEDULE = ("warmup", "steps")
@@ -22,7 +22,7 @@ _TRAINING = ("batch", "weight_decay", "spacing", "threads", "penalty", "offsets"
 
 @dataclass(frozen=True)
 class Options:
-    """What decides a run, as people say it; None leaves what the preset has."""
+    """The options of a run; None keeps the preset's value."""
 
     task: Annotated[str, "number, letter or both."]
     preset: Annotated[str, "paper (the authors' recipe), short (minutes), smoke (seconds)."] = "short"
@@ -53,14 +53,14 @@ class Options:
     threads: Annotated[int | None, "CPU threads."] = None
 
     def config(self, **task_parameters: Any) -> TrainingConfig:
-        """The complete configuration, with parameters of the task other than the paper's, such as its alphabet."""
+        """The complete configuration; ``task_parameters`` override the paper's, such as the alphabet."""
         from whatwhere.tasks import make_task
         from whatwhere.training.presets import preset
 
         return self.changed(preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters)))
 
     def changed(self, base: TrainingConfig) -> TrainingConfig:
-        """A configuration with what is given here."""
+        """A configuration with these options applied."""
         from whatwhere.machine.device import check_precision, choose_device
         from whatwhere.tasks import make_task
 
@@ -85,7 +85,7 @@ class Options:
 
 
 def numbers(text: str, least: int, expected: str) -> tuple[int, ...]:
-    """The numbers from ``least`` on that a text such as ``1-8,20`` names, in order."""
+    """The sorted numbers, ``least`` or more, of a text such as ``1-8,20``."""
     chosen: set[int] = set()
     try:
         for word in text.split(","):

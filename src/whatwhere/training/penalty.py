@@ -12,7 +12,7 @@ look sharply at anything, and the task is learned later or not at all (docs/pref
 
 Queries and keys follow from the residual stream before a layer, so the compiled blocks stay in use. Only some sequences
 of each batch are scored, and only the queries that point. :mod:`whatwhere.heads` computes the same number from a trace,
-for any model; a test holds both together.
+for any model; a test compares the two.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Penalty:
         first_row: int,
         positions: Int[Tensor, "seq"] | None = None,
     ) -> Float[Tensor, ""]:
-        """What some sequences of a batch add to its loss: the shares of all parts of a batch sum to the penalty.
+        """The share of some sequences in the penalty of their batch; the shares of all parts sum to the penalty.
 
-        ``streams`` are theirs before each layer, ``first_row`` is their place in the ``batch``, whose first ROWS are
-        scored, whoever computes them. ``positions`` tells where tokens stand, if not at 0, 1, 2, ..
+        ``streams`` are their residual streams before each layer. ``first_row`` is their index in the ``batch``, of
+        which the first ROWS sequences are scored. ``positions`` are those of the tokens, if not 0, 1, 2, ..
         """
         rows, queries = self.scored(batch, streams[0].shape[1], model.config.d_model)
         mine = max(0, min(rows - first_row, len(streams[0])))
@@ -69,7 +69,7 @@ class Penalty:
     def scored(self, batch: int, seq: int, width: int) -> tuple[int, list[int]]:
         """How many sequences are scored, and at which positions, so that no temporary has more than CELLS entries.
 
-        The width is that of all heads together: a query is turned to every place.
+        The width is that of all heads together: a query is rotated to every place.
         """
         of_query = len(self.layers) * seq * max(seq, width)
         queries = list(range(max(2, min(self.first_query, seq - 1)), seq))[-max(1, CELLS // of_query) :]
@@ -86,8 +86,8 @@ def centred_scores(
 ) -> Float[Tensor, "layer n head query"]:
     """The centred positional scores of the heads of some layers, differentiable in streams and weights.
 
-    All ``layers`` are scored at once: many small operations would take longer than their sums. ``queries`` are
-    positions from 2 on, since a query needs two keys before it to swap.
+    All ``layers`` are scored at once, because many small operations would be slower. ``queries`` are positions from 2
+    on, since a swap needs two keys before the query.
     """
     both = [_queries_and_keys(model, layer, streams[layer], queries) for layer in layers]
     asked, keys = (torch.stack(each) for each in zip(*both, strict=True))  # [layer, n, head, query or key, d_head]
@@ -125,7 +125,7 @@ def _content_by_place(
     keys: Float[Tensor, "layer n head key d_head"],
     away: Int[Tensor, "query place"],
 ) -> Float[Tensor, "layer n head query place content"]:
-    """What each content would get at each place: products of keys with the query turned by the distance."""
+    """The logit of each content at each place: products of keys with the query rotated by the distance."""
     planes, width = model.rotation.planes, model.rotation.width
     frequencies = torch.stack([model.rotation_of(layer).frequencies.cpu() for layer in layers])
     angle = away.double()[..., None] * frequencies[:, None, None, None, None]  # [layer, 1, 1, query, place, plane]

@@ -1,7 +1,7 @@
-"""The named recipes; each is a complete configuration, and a variant changes a field of one.
+"""The presets; each is a complete configuration.
 
-``paper`` is the authors' recipe with about 500 checkpoints; ``short`` shows the same picture within minutes on two
-cores; ``smoke`` ends in seconds and learns nothing. Why these numbers: docs/results.md.
+``paper`` is the authors' recipe with about 500 checkpoints; ``short`` gives similar results within minutes on two
+cores; ``smoke`` ends in seconds and learns nothing. docs/results.md gives the reasons for these numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def short(task: Task) -> TrainingConfig:
 
 
 def smoke(task: Task) -> TrainingConfig:
-    """A tiny model for a few steps: the whole machinery in seconds, for tests."""
+    """A tiny model for a few steps: every part of the program in seconds, for tests."""
     return replace(
         short(task),
         preset="smoke",

@@ -1,4 +1,4 @@
-"""A run directory: how a model is trained, how it went, its checkpoints, and what is needed to go on.
+"""A run directory: the configuration, metrics and checkpoints of a training, and the states to resume from.
 
     config.json      the recipe and the environment
     metrics.csv      the learning curves, a line per checkpoint
@@ -49,13 +49,13 @@ CONFIG, METRICS, TEST = "config.json", "metrics.csv", "test.csv"
 
 @dataclass(frozen=True)
 class State:
-    """All that a later step depends on."""
+    """Everything that later steps depend on, besides the configuration."""
 
     step: int
     arrays: dict[str, np.ndarray]
     """Weights (``model.``) and moments (``adam.``)."""
     counters: dict[str, Any]
-    """Small facts: seconds so far, the losses since the last evaluation."""
+    """Seconds so far, and the losses since the last evaluation."""
 
     def below(self, prefix: str) -> dict[str, np.ndarray]:
         """The arrays whose names have a prefix, without it."""
@@ -73,7 +73,7 @@ class TestAccuracy:
 
     def __post_init__(self) -> None:
         if not (0 <= self.accuracy <= 1 and self.sequences > 0 and self.hop > 0):
-            raise WhatwhereError(f"expected an accuracy from 0 to 1 of 1 or more sequences, got {self}; train anew.")
+            raise WhatwhereError(f"expected an accuracy from 0 to 1 of 1 or more sequences, got {self}; train again.")
 
 
 class Run:
@@ -90,7 +90,7 @@ class Run:
 
     @cached_property
     def config(self) -> TrainingConfig:
-        """How it is trained; read once."""
+        """The training configuration; read once."""
         return TrainingConfig.from_dict(self.about().get("training"))
 
     def about(self) -> dict[str, Any]:
@@ -101,12 +101,12 @@ class Run:
 
     @property
     def owner(self) -> str:
-        """A name for its configuration; checkpoints and states carry it."""
+        """The fingerprint of its configuration, stored in checkpoints and states."""
         return fingerprint(self.config.to_dict())
 
     @contextmanager
     def held(self, work: str) -> Iterator[None]:
-        """Keeps other processes from doing the same work on this run.
+        """Locks the run against other processes that do the same work.
 
         Raises:
             WhatwhereError: one does already, or memory does not suffice to train.
@@ -118,7 +118,7 @@ class Run:
             yield
 
     def require(self) -> None:
-        """Refuses a directory that is no run, or no longer."""
+        """Raises an error if the directory is not a run, or one of an older format."""
         if not self.exists:
             raise WhatwhereError(
                 f"expected a run directory (one with a {CONFIG}), got {self.directory}. "
@@ -127,7 +127,7 @@ class Run:
         if not self.manifest.exists:
             raise WhatwhereError(
                 f"{self.directory} has a {CONFIG} and no manifest.json: it was made by whatwhere 0.1, which this "
-                "version does not read, or it was damaged. Train it anew in another directory."
+                "version does not read, or it was damaged. Train it again in another directory."
             )
 
     @property
@@ -136,7 +136,7 @@ class Run:
         return self.config.task
 
     def create(self, config: TrainingConfig, origin: dict[str, Any] | None = None) -> None:
-        """Begins a run; ``origin`` tells in ``config.json`` where a model that was not trained here came from."""
+        """Creates a run; ``origin`` is added to ``config.json``: the source of a model that was not trained here."""
         if self.exists:
             raise WhatwhereError(
                 f"{self.directory} holds a run already. Continue it with --resume, or choose another directory."
@@ -153,7 +153,7 @@ class Run:
             self.manifest.put(CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
     def _contents(self) -> list[str]:
-        """What is in the directory, but for locks and what a process that was killed while it began a run left."""
+        """The files in the directory, without locks and what a killed process left of creating a run."""
         begun = self.manifest.path.name if self.manifest.exists and not self.manifest.record.files else ""
         found = [path for path in self.directory.iterdir() if not path.name.startswith(".")]
         return [path.name for path in found if path.name != begun and path.suffix != TEMPORARY_SUFFIX]
@@ -165,16 +165,16 @@ class Run:
         return state is not None and state.step >= self.config.schedule.steps
 
     def steps(self) -> list[int]:
-        """The steps whose checkpoints are there, in order."""
+        """The sorted steps of the checkpoints."""
         found = (self.directory / "checkpoints").glob("step-*.safetensors")
         return sorted(int(path.stem.removeprefix("step-")) for path in found if path.stem[5:].isdigit())
 
     def checkpoint_path(self, step: int) -> Path:
-        """Where the model of a step is kept."""
+        """The path of the checkpoint of a step."""
         return self.directory / "checkpoints" / f"step-{step:08d}.safetensors"
 
     def load(self, step: int | None = None) -> GPTJ:
-        """The model of a step, the last one by default; if that is damaged, with a warning, the best that is left."""
+        """The model of a step. By default the last; if it is damaged, the latest intact one, with a warning."""
         self.require()
         there = self.steps()
         if not there:
@@ -195,7 +195,7 @@ class Run:
         return load_model(self.checkpoint_path(step), {"step": step, "run": self.owner})
 
     def _last_whole(self, there: list[int], damage: WhatwhereError) -> GPTJ:
-        """The last model when its file is damaged: out of the state of the same step, or the model before it."""
+        """A substitute for a damaged last checkpoint: the state of the same step, or an earlier checkpoint."""
         state, _ = self.latest_state()
         if state is not None and state.step == there[-1]:
             model = GPTJ(self.config.model)
@@ -214,7 +214,7 @@ class Run:
         raise damage
 
     def save_checkpoint(self, step: int, model: GPTJ) -> None:
-        """Keeps a model."""
+        """Saves a checkpoint."""
         save_model(self.checkpoint_path(step), model, {"step": step, "run": self.owner})
 
     def metrics(self) -> list[dict[str, float]]:
@@ -249,11 +249,11 @@ class Run:
         return rows if rows and rows[0].step in self.steps()[-1:] else []
 
     def write_test(self, rows: Sequence[TestAccuracy]) -> None:
-        """Keeps the accuracy on the test split."""
+        """Saves the accuracy on the test split."""
         self.manifest.put(TEST, write_csv(to_frame(TestAccuracy, rows)))
 
     def save_state(self, state: State) -> None:
-        """Keeps what is needed to go on, and drops all but the two latest."""
+        """Saves a state, and removes all but the two latest."""
         about = {"step": state.step, "run": self.owner, "counters": state.counters}
         path = self.directory / "resume" / f"step-{state.step:08d}.safetensors"
         save_tensors(path, state.arrays, {"state": json.dumps(about)})
@@ -264,7 +264,7 @@ class Run:
         return sorted((self.directory / "resume").glob("step-*.safetensors"))
 
     def latest_state(self) -> tuple[State | None, list[str]]:
-        """The newest whole state, and what was wrong with newer ones; None when training must begin anew."""
+        """The newest intact state and the problems of newer ones; None if training must start from the beginning."""
         problems = []
         for path in reversed(self._states()):
             try:

@@ -1,4 +1,4 @@
-"""Optional company for ``metrics.csv``: TensorBoard, or any module with wandb's ``init``, ``log`` and ``finish``."""
+"""Optional logging besides ``metrics.csv``: TensorBoard, or a module with wandb's ``init``, ``log`` and ``finish``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whatwhere.errors import WhatwhereError, extra_for
 
 @dataclass(frozen=True)
 class Tracker:
-    """Takes numbers as they come."""
+    """Callbacks that log metrics."""
 
     log: Callable[[Mapping[str, float], int], None]
     """Records the values of one step."""
@@ -26,7 +26,7 @@ Start = Callable[[Path, Mapping[str, Any]], Tracker]
 
 
 def find_tracker(name: str) -> Start:
-    """A tracker by name, ``tensorboard`` or a module such as ``wandb`` or ``trackio``; nothing is begun yet."""
+    """A tracker by name: ``tensorboard``, or a module such as ``wandb`` or ``trackio``. Nothing starts yet."""
     return _find_tensorboard() if name == "tensorboard" else _find_wandb_shaped(name)
 
 

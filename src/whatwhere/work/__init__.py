@@ -1,1 +1,1 @@
-"""Which studies run on which models, in which processes."""
+"""The jobs of reproductions and sweeps, and their execution in processes or on a cluster."""

@@ -12,14 +12,14 @@ from whatwhere.studies.study import no_progress
 from whatwhere.work.executor import Job, Outcome, attempt
 
 NODE_RETRIES = 5
-"""How often Ray itself begins a job anew because the node that did it is gone."""
+"""How often Ray restarts a job whose node is gone."""
 
 
 class RayCluster:
     """See :class:`~whatwhere.work.executor.Executor`; directories must be addresses or paths that all nodes see.
 
     Args:
-        address: of the cluster (``HOST:PORT``, ``ray://HOST:PORT``, ``auto``), or ``local`` to begin one here.
+        address: of the cluster (``HOST:PORT``, ``ray://HOST:PORT``, ``auto``), or ``local`` to start one here.
 
     Raises:
         WhatwhereError: Ray is not installed, or there is no such cluster.
@@ -28,7 +28,7 @@ class RayCluster:
     def __init__(self, address: str) -> None:
         with extra_for("to run jobs on a cluster", "ray", "scale"):
             import ray
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that begins here reports to nobody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a cluster that starts here
         self._ray = ray
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
@@ -40,12 +40,12 @@ class RayCluster:
         self._tasks: dict[Any, Job] = {}
 
     @property
-    def room(self) -> float:
-        """Ray queues by itself."""
+    def free_slots(self) -> float:
+        """No limit: Ray has its own queue."""
         return math.inf
 
     def begin(self, job: Job) -> None:
-        """Hands a job to the cluster."""
+        """Submits a job to the cluster."""
         task = self._ray.remote(attempt).options(
             num_cpus=1, num_gpus=int(job.gpu), max_retries=NODE_RETRIES, name=job.name
         )
@@ -63,7 +63,7 @@ class RayCluster:
             return Outcome(job.name, problem=f"Ray: {str(error).strip().splitlines()[0]}")
 
     def stop(self) -> None:
-        """Cancels what is left, and leaves the cluster."""
+        """Cancels all remaining tasks, and disconnects."""
         for task in self._tasks:
             self._ray.cancel(task, force=True)
         self._tasks.clear()

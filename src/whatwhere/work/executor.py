@@ -1,7 +1,7 @@
-"""Jobs and those who do them: this process, worker processes of this machine, or a Ray cluster.
+"""Jobs and executors: this process, worker processes of this machine, or a Ray cluster.
 
-A job names a function and its arguments, so that any process on any machine can do it. Whatever a job leaves on disk is
-whole and tells whether it is up to date; so a job that was stopped or killed is done again, and goes on from there.
+A job names a function and its arguments, so that any process on any machine can run it. Its files on disk are written
+atomically and record whether they are up to date, so a job that was stopped or killed runs again and continues.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.studies.study import Progress, resolve
 
 JobProgress = Callable[[str, str, int, int], None]
-"""Told the job, what it is doing, how much of that is done, and how much there is."""
+"""Callback: name of the job, what it is doing, how much is done, and the total."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Job:
 
     name: str
     title: str
-    """What it does, for people."""
+    """What it does, for messages."""
     call: str | Callable[..., Any]
-    """``module:function``, called with ``progress`` and the arguments; a function itself stays in this process."""
+    """``module:function``, called with ``progress`` and the arguments; a function object runs in this process only."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What JSON can hold."""
+    """JSON values."""
     needs: tuple[str, ...] = ()
-    """The jobs that must be done before it."""
+    """The jobs that must finish before it."""
     gpu: bool = False
 
     @property
@@ -51,13 +51,13 @@ class Outcome:
     job: str
     result: Any = None
     problem: str = ""
-    """What went wrong; empty if nothing did."""
+    """The error message; empty on success."""
     defect: bool = False
-    """Whether it is a defect of ours rather than a user's mistake."""
+    """Whether it is a bug rather than a user's mistake."""
 
 
 def attempt(job: Job, progress: Progress) -> Outcome:
-    """Does a job and reports how it ended; a stop request passes through."""
+    """Runs a job and reports how it ended; stop requests pass through."""
     try:
         return Outcome(job.name, job.do(progress))
     except WhatwhereError as error:
@@ -68,15 +68,15 @@ def attempt(job: Job, progress: Progress) -> Outcome:
 
 @runtime_checkable
 class Executor(Protocol):
-    """Does jobs, some of them at a time."""
+    """Runs jobs, some of them in parallel."""
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """How many more jobs can begin now."""
         ...
 
     def begin(self, job: Job) -> None:
-        """Takes on a job."""
+        """Starts a job."""
 
     def next(self) -> Outcome:
         """Waits until a job ends."""
@@ -94,7 +94,7 @@ class ThisProcess:
         self._job: Job | None = None
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """One job at a time."""
         return 0 if self._job is not None else 1
 
@@ -103,19 +103,19 @@ class ThisProcess:
         self._job = job
 
     def next(self) -> Outcome:
-        """Does it."""
+        """Runs it."""
         job = self._job
         assert job is not None, "no job was begun"
         self._job = None
         return attempt(job, lambda what, done, total: self._progress(job.name, what, done, total))
 
     def stop(self) -> None:
-        """Nothing is left to end."""
+        """Nothing to do."""
 
 
 Event = Literal["begun", "done", "again", "failed", "skipped"]
 Observer = Callable[[Job, Event, Any], None]
-"""Told of a job that begins, is done (with its result), is tried again or has failed (why), or lost what it needs."""
+"""Callback for events of a job: begun, done (with the result), again or failed (with the error), or skipped."""
 
 
 def run_jobs(
@@ -124,15 +124,15 @@ def run_jobs(
     observer: Observer = lambda _job, _event, _about: None,
     *,
     retries: int = 0,
-    go_on: bool = False,
+    keep_going: bool = False,
 ) -> dict[str, Any]:
-    """Does jobs, each after all that it needs.
+    """Runs jobs, each after those that it needs.
 
-    They begin in the given order; what a job needs and is not among them counts as done. A job that failed is tried
-    again ``retries`` times; then the others ``go_on``, or its error is raised: a RuntimeError if it is our defect.
+    They start in the given order; needed jobs that are not among them count as done. A failed job is retried
+    ``retries`` times; then the others continue (``keep_going``) or its error is raised: a RuntimeError for a bug.
 
     Returns:
-        The result of each job that was done.
+        The result of each job that succeeded.
     """
     waiting = deque(jobs)
     known = {job.name: job for job in jobs}
@@ -142,7 +142,7 @@ def run_jobs(
     running: set[str] = set()
     while waiting or running:
         for job in list(waiting):
-            if executor.room < 1:
+            if executor.free_slots < 1:
                 break
             needed = set(job.needs) & known.keys()
             if needed & failed:
@@ -166,7 +166,7 @@ def run_jobs(
         elif tries[job.name] <= retries:
             waiting.append(job)
             observer(job, "again", outcome.problem)
-        elif go_on:
+        elif keep_going:
             failed.add(job.name)
             observer(job, "failed", outcome.problem)
         elif outcome.defect:

@@ -1,4 +1,4 @@
-"""What jobs do: train a run, take a shipped model, run a study. Each goes on with what is on disk."""
+"""The functions of jobs: train a run, take a shipped model, run a study. Each continues from what is on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEPT = "kept"
 
 def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> str | None:
     """Trains a run to its end and measures it on the test split."""
-    run = begun(Path(local(directory)), TrainingConfig.from_dict(config))
+    run = open_or_create(Path(local(directory)), TrainingConfig.from_dict(config))
     if run.ended and run.test():
         return KEPT
 
@@ -36,8 +36,8 @@ def train_run(progress: Progress, directory: str, config: Mapping[str, Any]) -> 
     return None
 
 
-def begun(directory: Path, config: TrainingConfig) -> Run:
-    """The run of a configuration, begun if it is not there."""
+def open_or_create(directory: Path, config: TrainingConfig) -> Run:
+    """The run of a configuration, created if it does not exist."""
     run = Run(directory)
     if not run.exists:
         run.create(config)

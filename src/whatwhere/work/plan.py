@@ -1,4 +1,4 @@
-"""What is reproduced: which models, with which seeds, and the jobs that make it.
+"""The plan of a reproduction: which models, with which seeds, and the jobs.
 
 DIR/number, DIR/letter         a run each, with a folder for each study
 DIR/letter-control             the letter task on leak-free data (preset paper, or --control)
@@ -55,16 +55,16 @@ class Plan:
 
     @property
     def with_control(self) -> bool:
-        """Whether the letter task is trained on leak-free data as well."""
+        """Whether the letter task is also trained on leak-free data."""
         return self.preset == "paper" if self.control is None else self.control
 
     @property
     def baseline(self) -> str:
-        """The name under which it is recorded which claims held."""
+        """The name of its record in the baseline of claims."""
         return "zoo" if self.from_zoo else self.preset
 
     def decisive(self) -> dict[str, object]:
-        """What a directory is bound to; seeds and the control may be added later."""
+        """The settings that are fixed for a directory; seeds and the control may be added later."""
         return {"preset": self.preset, "seed": self.seed, "from_zoo": self.from_zoo}
 
     def runs(self) -> Iterator[PlannedRun]:
@@ -111,7 +111,7 @@ def jobs_of(plan: Plan, directory: Path) -> list[Job]:
     from whatwhere.zoo.load import SHIPPED_AT
 
     def measured(study: Study, run: PlannedRun | None = None, needs: tuple[str, ...] = ()) -> Job:
-        """A study with the settings of results that ship, or with what it says for the preset, else its defaults."""
+        """A study with the settings of the shipped results, or of the preset, or its defaults."""
         home, name = (directory, study.name) if run is None else (directory / run.place, f"{study.name}-{run.label}")
         settings = dict({"smoke": study.smoke, "short": study.short}.get(plan.baseline, {}))
         if run is not None and run.config is None and (shipped := Manifest(SHIPPED_AT / run.label / study.name)).exists:

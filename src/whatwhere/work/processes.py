@@ -1,7 +1,7 @@
 """Worker processes of this machine.
 
 Two single-threaded trainings in parallel use two cores better than one training with two threads, and so does every
-study. A worker ends with the process that started it, however that ends.
+study. A worker ends when the process that started it ends, even if that is killed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from whatwhere.training.interrupt import Interrupted
 from whatwhere.work.executor import Job, JobProgress, Outcome, attempt
 
 _PATIENCE = 60.0
-"""Seconds that a worker gets to save what it has when it is asked to stop."""
+"""Seconds that a worker has to save its state after a stop request."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -42,7 +42,7 @@ class WorkerProcesses:
         self._workers: list[_Worker] = []
 
     @property
-    def room(self) -> float:
+    def free_slots(self) -> float:
         """One job for each process."""
         return self._count - sum(worker.job is not None for worker in self._workers)
 
@@ -51,11 +51,11 @@ class WorkerProcesses:
         self._workers = [worker for worker in self._workers if worker.job or worker.process.is_alive()]
         worker = next((idle for idle in self._workers if idle.job is None), None) or self._start()
         worker.job = job
-        with suppress(OSError):  # if it ends just now, the outcome will tell
+        with suppress(OSError):  # if the process ends now, next() reports it
             worker.pipe.send(job)
 
     def next(self) -> Outcome:
-        """Waits for a job or a process to end, and passes progress on."""
+        """Waits for a job or a process to end, and reports progress."""
         while True:
             for ready in wait([worker.pipe for worker in self._workers if worker.job is not None]):
                 worker = next(worker for worker in self._workers if worker.pipe is ready)
@@ -69,7 +69,7 @@ class WorkerProcesses:
                     return Outcome(
                         job.name,
                         problem=f"the process of {job.name} was killed or memory ran out (exit code "
-                        f"{worker.process.exitcode}). What it had written is whole; the same command goes on.",
+                        f"{worker.process.exitcode}). What it had written is whole; the same command continues.",
                     )
                 if isinstance(message, Outcome):
                     worker.job = None
@@ -79,7 +79,7 @@ class WorkerProcesses:
                 self._progress(job.name, *message)
 
     def stop(self) -> None:
-        """Ends all workers; one in the middle of a job may save what it has."""
+        """Ends all workers; one that runs a job may save its state."""
         for worker in self._workers:
             worker.pipe.close()
             if worker.job is not None:
@@ -104,13 +104,13 @@ class WorkerProcesses:
                 os.environ.pop(name)
                 if value is not None:
                     os.environ[name] = value
-        theirs.close()  # so that the end of the process is noticed here
+        theirs.close()  # so that the pipe reports the end of the process
         self._workers.append(_Worker(process, ours))
         return self._workers[-1]
 
 
 def _serve(threads: int, pipe: Any) -> None:
-    """The life of a worker: job after job, until nobody is there to give one."""
+    """The main loop of a worker: runs jobs until the pipe closes."""
     end_with_parent()
     import torch
 
@@ -123,16 +123,16 @@ def _serve(threads: int, pipe: Any) -> None:
             except (Interrupted, KeyboardInterrupt) as stopped:
                 pipe.send(stopped)
     except (EOFError, OSError, KeyboardInterrupt):
-        return  # the work is over, or was stopped between two jobs
+        return  # no more jobs, or stopped between two jobs
 
 
 def end_with_parent() -> None:
-    """Ends this process when the one that started it is gone: work that nobody watches must not go on."""
+    """Ends this process when the one that started it is gone."""
     parent = multiprocessing.parent_process()
-    assert parent is not None, "the process that began everything has no parent to end with"
+    assert parent is not None, "only a process started by multiprocessing has a parent"
 
     def leave() -> None:
         parent.join()
-        os._exit(1)  # like a kill: what is on disk is whole, and the same command goes on from it
+        os._exit(1)  # as safe as a kill: files are complete, and the same command continues
 
     threading.Thread(target=leave, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Figures, claims and the page of what is on disk; nothing is measured here.
+"""Figures, claims and the page of results on disk; nothing is measured here.
 
 A directory is a reproduction, a run, or any folder that holds the results of studies. ``baseline.json`` beside this
 file lists which claims held before, by preset, so that a reproduction can serve as a regression test;
@@ -29,7 +29,7 @@ PRESETS = ("smoke", "short", "paper", "zoo")
 
 @dataclass(frozen=True)
 class Report:
-    """What was made."""
+    """The files and verdicts of a report."""
 
     figures: list[Path] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)

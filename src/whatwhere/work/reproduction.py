@@ -1,4 +1,4 @@
-"""The whole paper, in a directory: jobs, figures, claims, times and the page."""
+"""The reproduction of the paper in a directory: jobs, figures, claims, times and the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND = "reproduction"
 
 @dataclass(frozen=True)
 class Done:
-    """What a reproduction has made."""
+    """The result of a reproduction."""
 
     directory: Path
     timings: list[Timing]
@@ -36,7 +36,7 @@ class Done:
     page: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+        """The content of ``--json``."""
         return {
             "directory": str(self.directory),
             "page": None if self.page is None else str(self.page),
@@ -48,7 +48,7 @@ class Done:
 
 
 class Reproduction:
-    """What is reproduced, and the directory where everything goes, which need not exist yet."""
+    """A plan and its directory, which need not exist yet."""
 
     def __init__(self, plan: Plan, directory: Path) -> None:
         self.plan, self.directory = plan, directory
@@ -57,14 +57,14 @@ class Reproduction:
         self.jobs = [*measuring, *_drawing_jobs(measuring, directory)]
 
     def estimate(self, jobs: Sequence[Job], workers: int) -> float:
-        """About how many seconds the trainings among some jobs take."""
+        """Estimated seconds of the trainings among some jobs."""
         configs = [TrainingConfig.from_dict(job.arguments["config"]) for job in jobs if job.group == "train"]
         return training_seconds(configs, workers)
 
     def run(self, jobs: Sequence[Job], workers: int, observer: Observer, progress: JobProgress) -> Done:
-        """Does what is not up to date, then judges the claims and writes the page; the same call goes on.
+        """Runs the jobs that are not up to date, then judges the claims and writes the page.
 
-        One worker is this process. A directory that holds another reproduction is refused.
+        One worker means this process. A directory that holds another reproduction is an error.
         """
         with hold(self.directory, KIND):
             self.manifest.begin(KIND, self.plan.decisive(), {})
@@ -81,7 +81,7 @@ class Reproduction:
             return self._finish(whole=len(jobs) == len(self.jobs))
 
     def _finish(self, *, whole: bool) -> Done:
-        """Times, claims and, if all jobs were asked for, the page."""
+        """Writes the times and, if all jobs were requested, the claims and the page."""
         rows = timings(self.jobs, self.manifest.record.seconds)
         self.manifest.put("timing.csv", write_csv(to_frame(Timing, rows)))
         if not whole:

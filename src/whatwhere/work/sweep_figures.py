@@ -1,6 +1,6 @@
-"""A sweep compared: one figure and one page from ``sweep.csv``, which is all that is read.
+"""The figure and the page of a sweep, from ``sweep.csv`` only.
 
-Items that differ only in their seed share a line, a mark for each.
+Items that differ only in their seed share a line, with a mark for each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def draw_sweep(table: pd.DataFrame, directory: Path) -> list[Path]:
 
 
 def varied_columns(table: pd.DataFrame) -> list[str]:
-    """The settings with more than one value, but for the seed."""
+    """The settings with more than one value, except the seed."""
     settings = [name for name in map(str, table) if name not in _FIXED and not _is_outcome(table, name)]
     return [name for name in settings if len(table[name].drop_duplicates()) > 1]
 
@@ -56,7 +56,7 @@ def _is_outcome(table: pd.DataFrame, name: str) -> bool:
 
 
 def with_groups(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with a column that names what items have in common besides the seed."""
+    """The table with a column ``group``, the name of the settings that vary, without the seed."""
     varied = varied_columns(table)
 
     def name(row: Mapping[str, Any]) -> str:

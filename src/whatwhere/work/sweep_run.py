@@ -4,7 +4,7 @@
     DIR/sweep.csv         one line per item: settings, status, accuracy, the outcomes of each study, what went wrong
 
 An item is done when its run has ended and its studies are up to date; it is then skipped. So a sweep that was
-interrupted, or whose specification grew, goes on with what is missing.
+interrupted, or whose specification grew, continues with what is missing.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from whatwhere.store.files import write_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.store.tables import write_csv
 from whatwhere.studies import study_named
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Progress, decisive, resolve
 from whatwhere.training.run import Run
 from whatwhere.work.executor import Executor, Job, Observer, run_jobs
-from whatwhere.work.jobs import begun, run_study, train_run
+from whatwhere.work.jobs import open_or_create, run_study, train_run
 from whatwhere.work.sweep_spec import Item
 
 TABLE = "sweep.csv"
 NEEDED = ("items/*/*.csv", "items/*/*.json", "items/*/*/*.csv", "items/*/*/manifest.json", TABLE)
-"""What the sweep itself reads, of all that its items leave."""
+"""The files of items that the sweep itself reads."""
 
 
 class Sweep:
     """The items of a sweep and the directory that collects them.
 
     Args:
-        items: what to do, each of another name.
-        directory: where everything goes; it need not exist yet.
-        address: the same as the workers see it, if it is not a path.
+        items: the items, with different names.
+        directory: the directory of the sweep; it need not exist yet.
+        address: the same place as the workers see it, if it is not a path.
     """
 
     def __init__(self, items: Sequence[Item], directory: Path, address: str | None = None) -> None:
@@ -49,14 +49,14 @@ class Sweep:
         self.failures: dict[str, str] = {}
 
     def check(self) -> None:
-        """Refuses a directory with other runs under the same names, before anything is done."""
+        """Raises an error if the directory holds other runs under the same names."""
         for item in self.items:
             config, directory = item.training, self._directory(item)
             if config is not None and Run(directory).exists:
-                begun(directory, config)
+                open_or_create(directory, config)
 
     def run(self, executor: Executor, retries: int, observer: Observer = lambda _job, _event, _about: None) -> None:
-        """Does what is not done; an item that fails is tried again, then reported, and does not stop the others."""
+        """Runs the items that are not done; a failed item is retried, then reported, and does not stop the others."""
 
         def observe(job: Job, event: Any, about: Any) -> None:
             if event == "failed":
@@ -65,13 +65,13 @@ class Sweep:
             if event in ("done", "failed"):
                 self.collect()
 
-        # A model that was not trained here may have changed since: its job looks, and keeps what is up to date.
+        # A model that was not trained here may have changed: its job checks that, and keeps up-to-date results.
         jobs = [self._job(item) for item in self.items if item.config is None or not self._is_done(item)]
-        run_jobs(jobs, executor, observe, retries=retries, go_on=True)
+        run_jobs(jobs, executor, observe, retries=retries, keep_going=True)
         self.collect()
 
     def collect(self) -> pd.DataFrame:
-        """Writes the table from the results that are there."""
+        """Writes the table from the existing results."""
         rows = []
         for item in self.items:
             failed = item.name in self.failures
@@ -109,7 +109,7 @@ class Sweep:
                     return False
             return True
         except WhatwhereError:
-            return False  # damaged results are made anew
+            return False  # damaged results are made again
 
     def _row(self, item: Item) -> dict[str, Any]:
         directory, row = self._directory(item), {}
@@ -123,7 +123,7 @@ class Sweep:
             study = study_named(name)
             if study.outcomes is not None:
                 results = Results.open(study, directory / name, item.name)
-                with fitting([results]):
+                with consistent_tables([results]):
                     found = resolve(study.outcomes)(results)
                 row |= {f"{name}_{key}": value for key, value in found.items()}
         return row
@@ -136,7 +136,7 @@ def do_item(
     source: str | None,
     measures: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    """A job: trains one item if need be, and measures it."""
+    """A job: trains one item if necessary, and measures it."""
     place = local(directory)
     if config is not None:
         train_run(progress, place, config)

@@ -1,4 +1,4 @@
-"""What a sweep does: a small TOML or JSON file, checked as a whole before anything runs.
+"""The specification of a sweep: a TOML or JSON file, checked completely before anything runs.
 
 preset = "short"                  # any option of `whatwhere train` or parameter of its task ...
 task = ["number", "letter"]       # ... with one value, or a list of values to combine with all others
@@ -45,24 +45,24 @@ Measures = Mapping[str, Mapping[str, Any]] | None
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the table: a run to train and measure, or a model that is there to be measured."""
+    """One row of the table: a run to train and measure, or an existing model to measure."""
 
     name: str
-    """Of its directory, ``DIR/items/NAME``."""
+    """The name of its directory, ``DIR/items/NAME``."""
     settings: Mapping[str, Any]
-    """What makes it different: options and parameters, or the model's place."""
+    """Its options and parameters, or the path of its model."""
     measures: Mapping[str, Mapping[str, Any]]
     """The studies and their settings."""
     config: Mapping[str, Any] | None = None
-    """The configuration of the training; None for a model that is there."""
+    """The configuration of the training; None for an existing model."""
 
     @property
     def training(self) -> TrainingConfig | None:
-        """How it is trained."""
+        """The parsed configuration."""
         return None if self.config is None else TrainingConfig.from_dict(self.config)
 
     def decisive(self) -> dict[str, Any]:
-        """What decides its results, as JSON keeps it."""
+        """The settings that determine its results, as JSON values."""
         training = self.training
         parts = {
             "config": None if training is None else training.decisive(),
@@ -73,7 +73,7 @@ class Item:
 
 
 def read_sweep(path: Path) -> list[Item]:
-    """The items of a specification, in order: of a file, or of a study that brings one (``atlas``, ``preference``)."""
+    """The items of a specification, in order: from a file, or from a study that has one (``atlas``, ``preference``)."""
     if not path.exists() and str(path) in STUDIES:
         path = study_named(str(path)).sweep or path
     if not path.exists():
@@ -145,7 +145,7 @@ def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
 
 
 def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, path: Path) -> Iterator[Item]:
-    """The items of one grid; what it varies, by a list or by being a grid's own, is part of their names."""
+    """The items of one grid; values from a list or from the grid itself are part of their names."""
     known = {*_OPTIONS, *_PARAMETERS}
     for key, value in values.items():
         if key not in known:
@@ -174,7 +174,7 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
 
 
 def _places(entry: str, path: Path) -> list[str]:
-    """The models that an entry names: itself, or what its pattern finds."""
+    """The models of an entry: itself, or the paths that match its pattern."""
     if not re.search(r"[*?\[]", entry):
         if entry not in SHIPPED and "://" not in entry and not Path(entry).exists():
             raise WhatwhereError(
@@ -198,6 +198,6 @@ def _short(value: object) -> str:
 
 
 def _name(parts: list[str]) -> str:
-    """A name for a directory: what else a value may hold becomes an underscore."""
+    """A directory name: all other characters become underscores."""
     name = re.sub(r"[^A-Za-z0-9.+_-]+", "_", "-".join(parts)).strip("_.")
     return name[:_LONGEST_NAME] or "item"

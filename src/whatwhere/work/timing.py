@@ -1,8 +1,8 @@
-"""What the jobs of a reproduction took, beside what the authors report (Appendix, compute resources), and will take.
+"""Times of the jobs of a reproduction, compared with the authors' (Appendix, compute resources), and estimates.
 
 The authors: 28 min 30 s and 26 min 29 s of training on one RTX A5000, then 5 hours of GPU and 8.5 hours of a 16-core
-CPU for the metrics of each model, and 2.0 TB of stored attention. What trainings will cost is estimated from a few
-steps of each kind on this machine as it is now.
+CPU for the metrics of each model, and 2.0 TB of stored attention. The cost of trainings is estimated from a few steps
+of each kind on this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from whatwhere.machine.memory import in_words
+from whatwhere.machine.memory import format_bytes
 from whatwhere.model.dropout import Dropout
 from whatwhere.model.gptj import GPTJ
 from whatwhere.store.manifest import Manifest
@@ -31,7 +31,7 @@ GPU = {**_TRAINING, "dynamics-number": 5 * 3600.0, "dynamics-letter": 5 * 3600.0
 CPU = {"dynamics-number": 8.5 * 3600, "dynamics-letter": 8.5 * 3600}
 STORED = 2.0e12
 SUMS = ("total", "elapsed")
-"""The last rows: the time of all jobs, and the time that passed, which is less where jobs ran in parallel."""
+"""The last rows: the sum over jobs, and the elapsed time, which is less if jobs ran in parallel."""
 _TIMED_STEPS = 3
 _STATES = 3 * 2
 """Weights and two moments, in each of the two states that are kept."""
@@ -40,7 +40,7 @@ _BYTES = 4
 
 @dataclass(frozen=True)
 class Timing:
-    """One job, ours and theirs; NaN where the paper gives nothing."""
+    """One job, ours and the authors'; NaN where the paper gives no number."""
 
     job: str
     seconds: float
@@ -51,7 +51,7 @@ class Timing:
 
 
 def timings(jobs: Sequence[Job], elapsed: float) -> list[Timing]:
-    """A row for each job that trained or measured, the total, and the time that passed."""
+    """A row for each job that trained or measured, the total, and the elapsed time."""
     rows = [_timing(job) for job in jobs if job.group not in ("figures", "zoo")]
     seconds, size = sum(row.seconds for row in rows if row.seconds == row.seconds), sum(row.bytes for row in rows)
     theirs = sum(GPU.values()), sum(CPU.values()), STORED
@@ -73,7 +73,7 @@ def _timing(job: Job) -> Timing:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 4.2 s, 28 min 30 s, 8 h 30 min; nothing for NaN."""
+    """A time as text: 4.2 s, 28 min 30 s, 8 h 30 min; empty for NaN."""
     if seconds != seconds:
         return ""
     if seconds < 60:
@@ -85,32 +85,32 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes for people; nothing for NaN."""
-    return "" if count != count else in_words(count)
+    """A number of bytes as text; empty for NaN."""
+    return "" if count != count else format_bytes(count)
 
 
 def training_seconds(configs: Sequence[TrainingConfig], workers: int) -> float:
-    """How long some trainings take together, one core each, ``workers`` at a time."""
+    """Estimated seconds of some trainings, one core each, ``workers`` in parallel."""
     each = [seconds_of(config) for config in configs]
     return max(sum(each) / workers, max(each, default=0.0))
 
 
 def seconds_of(config: TrainingConfig) -> float:
-    """How long one training takes on one core."""
-    # All that does not decide the pace of a step is set to the same.
+    """Estimated seconds of one training on one core."""
+    # Settings that do not affect the time of a step get one value, so that the cache works.
     schedule = replace(config.schedule, peak=1e-4, warmup=0, hold=0, steps=1)
     kind = replace(config, seed=0, device="cpu", threads=1, schedule=schedule, preset="")
     return _seconds_per_step(kind) * config.schedule.steps
 
 
 def bytes_of(config: TrainingConfig) -> int:
-    """What one training leaves on disk."""
+    """The size of one training on disk."""
     return config.model.parameters * (config.schedule.steps // config.spacing + _STATES) * _BYTES
 
 
 @cache
 def _seconds_per_step(config: TrainingConfig) -> float:
-    """The best of a few steps on random tokens: what a step costs does not depend on what they are."""
+    """The fastest of a few steps on random tokens."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

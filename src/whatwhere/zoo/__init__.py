@@ -1,1 +1,1 @@
-"""The three trained models that ship with the package, and how any model of ours is loaded."""
+"""The three trained models that ship with the package, and loading of models."""

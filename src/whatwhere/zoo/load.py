@@ -26,7 +26,7 @@ _LONGEST = 255
 
 
 def is_shipped(name: str) -> bool:
-    """Whether a name means a shipped model; a directory of that name with a model in it goes before."""
+    """Whether a name means a shipped model; a directory of that name with a model takes precedence."""
     return name in SHIPPED and not (Path(name) / "config.json").is_file()
 
 

@@ -1,4 +1,4 @@
-"""What ships, as run directories: models with their history and results, and further seeds without their models."""
+"""The shipped models as run directories, with their history and results; further seeds ship without models."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def further_seeds() -> list[str]:
 
 
 def take(name: str, directory: Path) -> Run | None:
-    """Writes what ships to a directory as the run that it came from, without the checkpoints before the last.
+    """Writes a shipped model to a directory as the run that it came from, without the earlier checkpoints.
 
     Args:
         name: of a shipped model, or one of :func:`further_seeds`, which has no model.
-        directory: the run; what is there already is kept.
+        directory: the run; existing files are kept.
 
     Returns:
-        The run, or None if it was there.
+        The run, or None if it exists already.
 
     Raises:
-        WhatwhereError: another run is there.
+        WhatwhereError: the directory holds another run.
     """
     made, run, home = about(name), Run(directory), SHIPPED_AT / name
     results = [file.relative_to(home) for file in sorted(home.glob("*/*.*"))]
     if run.exists:
         if run.about().get("shipped") != made["command"]:
             raise WhatwhereError(
-                f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to go on "
+                f"{directory}: expected the shipped model {name!r}, got another run. Leave --from-zoo out to continue "
                 "with it, or choose another --out."
             )
-        if all((directory / file).is_file() for file in results):  # they are copied last
+        if all((directory / file).is_file() for file in results):  # results are copied last
             return None
     else:
         run.create(TrainingConfig.from_dict(made["training"]), {"shipped": made["command"]})

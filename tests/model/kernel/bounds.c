@@ -40,23 +40,22 @@ static void all(Shape shape, int masked) {
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
 }
 
-/* The same for the products of our own, where the processor has them and the widths are right. */
-static void whole_layer(Shape shape, int masked) {
-    if (!own_products() || !shape.half || shape.width % PANEL || shape.inner % PANEL) return;
-#ifdef OWN_PRODUCTS
+/* The same for whole layers with products of our own, where the widths are right; without `keep` for a forward pass alone. */
+static void whole_layer(Shape shape, int masked, int keep) {
+    if (shape.width % PANEL || shape.inner % PANEL) return;
     int64_t rows = shape.batch * shape.seq, d = shape.width, inner = shape.inner, on = shape.batch * shape.kept;
-    int64_t turns = 2 * shape.seq * shape.planes, wide = 3 * d + inner;
+    int64_t turns = 2 * shape.seq * shape.planes, wide = 3 * d + inner, half = shape.half;
+    int64_t some = keep ? rows : sequences_together(&shape) * shape.seq, some_on = some / shape.seq * shape.kept;
     float *x = array(rows * d, 0), *weight = array(d, 0), *bias = array(d, 0), *out = array(on * d, 0);
     float *w_in = array(wide * d, 0), *w_out = array(d * (d + inner), 0), *b_mlp = array(inner, 0);
-    uint32_t *into = array(wide * d / 2, 0), *into_t = array(wide * d / 2, 0);
-    uint32_t *back = array((d + inner) * d / 2, 0), *back_t = array((d + inner) * d / 2, 0);
+    void *into = array(wide * d, half), *into_t = array(wide * d, half);
+    void *back = array((d + inner) * d, half), *back_t = array((d + inner) * d, half);
     float *query_turn = array(turns, 0), *key_turn = array(turns, 0), *scratch = array(layer_scratch(&shape), 0);
-    uint32_t *y = array((rows + 1) / 2 * d, 0), *u = array((on + 1) / 2 * (d + inner), 0);
-    float *mean = array(rows, 0), *inverse = array(rows, 0), *grad_x = array(rows * d, 0);
-    uint16_t *z = array(rows * wide, 1);
+    void *y = array(some * d, half), *u = array(some_on * (d + inner), half), *z = array(some * wide, half);
+    float *mean = array(some, 0), *inverse = array(some, 0), *grad_x = array(rows * d, 0);
     float *grad_weight = array(d, 0), *grad_bias = array(d, 0), *grad_b_mlp = array(inner, 0);
     float *grad_w_in = array(wide * d, 0), *grad_w_out = array(d * (d + inner), 0), *between = array(2 * rows * d, 0);
-    float *weights = array(on * shape.heads * padded(shape.seq), 0);
+    float *weights = array(some_on * shape.heads * padded(shape.seq), 0);
     Dropout dropout = {5, 1, 2, 1000, 1.1f}, *mask = masked ? &dropout : NULL;
 
     Layer layer = {
@@ -65,20 +64,17 @@ static void whole_layer(Shape shape, int masked) {
     };
     Layer two[2] = {layer, layer};
     if (shape.kept == shape.seq) {
-        layers_forward(&shape, two, 2, x, scratch);
-        layers_backward(&shape, two, 2, x, out, between, grad_x, scratch);
+        layers_forward(&shape, two, 2, keep, x, scratch);
+        if (keep) layers_backward(&shape, two, 2, x, out, between, grad_x, scratch);
     }
-    layers_forward(&shape, &layer, 1, x, scratch);
-    layers_backward(&shape, &layer, 1, x, out, between, grad_x, scratch);
+    layers_forward(&shape, &layer, 1, keep, x, scratch);
+    if (keep) layers_backward(&shape, &layer, 1, x, out, between, grad_x, scratch);
 
     void *taken[] = {
         x, weight, bias, out, w_in, w_out, b_mlp, into, into_t, back, back_t, mean, z, query_turn, key_turn, scratch, y,
         u, weights, inverse, grad_x, grad_weight, grad_bias, grad_b_mlp, grad_w_in, grad_w_out, between,
     };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) free(taken[i]);
-#else
-    (void)masked;
-#endif
 }
 
 /* For as many queries as there are keys: each sees all keys and swaps all but its own, under the second weighting some. */
@@ -111,7 +107,8 @@ int main(void) {
         for (int variant = 0; variant < 4; variant++) {
             shapes[i].half = variant / 2;
             all(shapes[i], variant % 2);
-            whole_layer(shapes[i], variant % 2);
+            whole_layer(shapes[i], variant % 2, 1);
+            whole_layer(shapes[i], variant % 2, 0);
         }
     swapped(17, 128, 64), swapped(40, 18, 2), swapped(2, 512, 256), swapped(1, 4, 0);
     return 0;

@@ -30,12 +30,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 @pytest.fixture
 def small_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that do nothing, and are compiled at once."""
-    parts = [f"{name}_{way}" for name in ("norm", "mix", "residual") for way in ("forward", "backward")]
+    parts = [f"{name}_{way}" for name in ("norm", "mix", "residual", "layers") for way in ("forward", "backward")]
     empty = "".join(f"void {name}(void) {{}}\n" for name in (*parts, "dropout_mask", "swap_scores"))
     source = tmp_path / "small.c"
-    sizes = "".join(
-        f"long long {name}(void) {{ return 0; }}\n" for name in ("scratch_size", "own_products", "swaps_fit")
-    )
+    numbers = ("scratch_size", "layer_scratch", "sequences_together", "own_products", "panel", "swaps_fit")
+    sizes = "".join(f"long long {name}(void) {{ return 0; }}\n" for name in numbers)
     source.write_text(empty + sizes)
     monkeypatch.setattr(module, "SOURCES", (source,))
 

@@ -153,7 +153,7 @@ def test_a_sweep_without_results_is_refused(tmp_path: Path):
 
 
 def test_fewer_than_two_points_of_a_curve_are_refused(tmp_path: Path):
-    with pytest.raises(WhatwhereError, match="expected 2 or more points of a curve, got 1"):
+    with pytest.raises(WhatwhereError, match="expected points of 2 or more, got 1"):
         ww.study("atlas", tmp_path, points=1)
 
 
@@ -324,5 +324,5 @@ def test_figures_show_every_cell_with_a_sign(tmp_path: Path):
 
 def test_an_item_that_stands_twice_in_the_table_does_not_count_twice(tmp_path: Path) -> None:
     (tmp_path / "sweep.csv").write_text("item,status,problem\na,done,\nb,done,\na,done,\n")
-    with pytest.raises(WhatwhereError, match="expected one row for each item, got several for one; make it anew"):
+    with pytest.raises(WhatwhereError, match="expected one row for each item, got several for one; make it again"):
         sweep_table(tmp_path)

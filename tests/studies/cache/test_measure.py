@@ -117,8 +117,8 @@ def test_the_policy_is_written_for_others(tiny: RotaryModel, small: CacheSetting
         ({"rankings": ("far", "near")}, "expected rankings of positional, both, far, .* got far, near"),
         ({"rankings": ("far", "far")}, "expected rankings of .*, each once, got far, far"),
         ({"rankings": ()}, "each once, got none"),
-        ({"recent": 0}, "expected recent of at least 1, got 0; raise recent"),
-        ({"prompts": -1}, "expected prompts of at least 0, got -1"),
+        ({"recent": 0}, "expected recent of 1 or more, got 0; raise recent"),
+        ({"prompts": -1}, "expected prompts of 0 or more, got -1"),
         ({"text": ("-", "-")}, r"expected - \(standard input\) once, got it 2 times"),
     ],
 )

@@ -16,7 +16,7 @@ from zipfile import ZipFile, is_zipfile
 import pytest
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.studies.chat.echoes import strike_replies, striking_recorder, struck, without_keys
+from whatwhere.studies.chat.echoes import clean_replies, cleaned, recorder_without_keys, without_keys
 from whatwhere.studies.chat.redaction import secrets
 
 if TYPE_CHECKING:
@@ -138,13 +138,13 @@ class Api:
 
 
 def reply(result: Any) -> Any:
-    """What a model with such a provider gives once its replies are struck."""
+    """What a model with such a provider gives once its replies are cleaned."""
     model: Any = SimpleNamespace(api=Api(result))
-    strike_replies(model, [KEY])
+    clean_replies(model, [KEY])
     return asyncio.run(model.api.generate(input=[], tools=[], tool_choice="auto", config=None))
 
 
-def test_replies_calls_and_errors_of_a_provider_are_struck() -> None:
+def test_replies_calls_and_errors_of_a_provider_lose_their_keys() -> None:
     from inspect_ai.model import ModelCall, ModelOutput
 
     output = ModelOutput.from_content("m", f"it is {KEY}")
@@ -164,8 +164,8 @@ def test_replies_calls_and_errors_of_a_provider_are_struck() -> None:
     assert raised.value.__suppress_context__  # the original is not shown with it
 
 
-def test_keys_are_struck_out_of_names_and_values_at_any_depth() -> None:
-    assert struck({KEY: [{"a": f"x{KEY}"}, 3, None]}, [KEY]) == {"[key]": [{"a": "x[key]"}, 3, None]}
+def test_keys_are_removed_from_names_and_values_at_any_depth() -> None:
+    assert cleaned({KEY: [{"a": f"x{KEY}"}, 3, None]}, [KEY]) == {"[key]": [{"a": "x[key]"}, 3, None]}
 
 
 def test_the_recorder_writes_plain_tracebacks_without_keys_and_is_put_back() -> None:
@@ -174,7 +174,7 @@ def test_the_recorder_writes_plain_tracebacks_without_keys_and_is_put_back() -> 
     recorder: Any = found
     before = recorder.to_json_safe
     error = {"message": KEY, "traceback": f"at {KEY}", "traceback_ansi": f"at {KEY[:9]}\x1b[1m{KEY[9:]}"}
-    with striking_recorder([KEY]):
+    with recorder_without_keys([KEY]):
         written = recorder.to_json_safe([{"error": error}], indent=None)
     assert json.loads(written) == [
         {"error": {"message": "[key]", "traceback": "at [key]", "traceback_ansi": "at [key]"}}
@@ -188,7 +188,7 @@ def test_an_inspect_ai_that_writes_logs_in_another_way_is_refused(monkeypatch: p
     monkeypatch.delattr(recorder, "to_json_safe")
     with (
         pytest.raises(WhatwhereError, match=r"expected an inspect-ai whose logs can be kept free of keys, got version"),
-        striking_recorder([KEY]),
+        recorder_without_keys([KEY]),
     ):
         pass
 

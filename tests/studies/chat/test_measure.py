@@ -194,10 +194,10 @@ def test_keys_that_an_earlier_version_left_are_struck_out_by_the_next_run_and_no
     monkeypatch.setenv("MY_BOX", key)
     server.behaviour = lambda _, __: Reply(text=f"key {key}")
     headers = """default_headers={"X-Api-Key":"$MY_BOX"}"""
-    with monkeypatch.context() as patch:  # as before keys were struck out of replies, and killed
-        patch.setattr("whatwhere.studies.chat.measure.strike_out", lambda *_: [])
-        patch.setattr("whatwhere.studies.chat.measure.striking_recorder", lambda _: nullcontext())
-        patch.setattr("whatwhere.studies.chat.providers.strike_replies", lambda *_: None)
+    with monkeypatch.context() as patch:  # as before keys were removed from replies, and killed
+        patch.setattr("whatwhere.studies.chat.measure.remove_keys", lambda *_: [])
+        patch.setattr("whatwhere.studies.chat.measure.recorder_without_keys", lambda _: nullcontext())
+        patch.setattr("whatwhere.studies.chat.providers.clean_replies", lambda *_: None)
         patch.setattr("whatwhere.studies.chat.measure.read_logs", stops_at(2))
         with pytest.raises(KeyboardInterrupt):
             ask(server, tmp_path, examples=4, model_args=headers)

@@ -12,8 +12,8 @@ from whatwhere.studies.chat.redaction import (
     check_kept,
     from_environment,
     is_secret,
+    remove_keys,
     secrets,
-    strike_out,
     without,
 )
 
@@ -117,19 +117,19 @@ def test_keys_in_the_arguments_of_logs_that_others_made_are_struck_out(
              display="none", log_level="error", ctl_server=False, log_format=form)  # fmt: skip
     (path,) = (tmp_path / "de ep%20").glob(f"*.{form}")
     assert KEY in read_eval_log(str(path)).model_dump_json()
-    assert strike_out(tmp_path) == [path]
+    assert remove_keys(tmp_path) == [path]
     log = read_eval_log(str(path))
     assert log.eval.model_args == {"default_headers": {"X-Api-Key": "[key]", "x": "[key]"}, "temperature_scale": 2}
     assert KEY not in log.model_dump_json()
-    assert strike_out(tmp_path) == []
+    assert remove_keys(tmp_path) == []
 
 
 def test_keys_are_struck_out_of_lists_of_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", KEY)
     (tmp_path / "logs.json").write_text(json.dumps({"error": f"bad {KEY}"}))
-    assert strike_out(tmp_path) == [tmp_path / "logs.json"]
+    assert remove_keys(tmp_path) == [tmp_path / "logs.json"]
     assert json.loads((tmp_path / "logs.json").read_text()) == {"error": "bad [key]"}
-    assert strike_out(tmp_path / "nothing") == []
+    assert remove_keys(tmp_path / "nothing") == []
 
 
 def test_files_that_are_no_logs_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,11 +137,11 @@ def test_files_that_are_no_logs_are_left_alone(tmp_path: Path, monkeypatch: pyte
     mine, odd = tmp_path / "my-keys.json", tmp_path / "odd.json"
     mine.write_text(json.dumps({"mine": KEY}))
     odd.write_bytes(b"\xff")
-    assert strike_out(tmp_path) == []
+    assert remove_keys(tmp_path) == []
     assert KEY in mine.read_text()
 
 
 def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.eval").write_bytes(b"PK, but no archive")
     with pytest.raises(WhatwhereError, match=r"x\.eval cannot be read: .* Remove it, and run again"):
-        strike_out(tmp_path)
+        remove_keys(tmp_path)

@@ -18,6 +18,8 @@ def test_the_published_settings_are_the_defaults() -> None:
 def test_a_quick_look_keeps_what_was_chosen() -> None:
     quick = ChatSettings(quick=True, examples=7)
     assert (quick.sizes, quick.runs, quick.examples) == ((16, 32, 100), (1,), 7)
+    full = ChatSettings(quick=True, sizes=SIZES, runs=RUNS, examples=EXAMPLES)  # also if it is what a full table has
+    assert full.decisive() == ChatSettings().decisive()
 
 
 def test_speed_and_price_decide_no_result() -> None:

@@ -159,8 +159,8 @@ def test_a_run_without_checkpoints_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"inputs": 0}, "expected 1 or more inputs, got 0"),
-        ({"readings": 0}, "expected 1 or more readings, got 0"),
+        ({"inputs": 0}, "expected inputs of 1 or more, got 0"),
+        ({"readings": 0}, "expected readings of 1 or more, got 0"),
         ({"tau": -1.0}, "expected a tau above 0, got -1"),
         ({"tau": float("inf")}, "expected a tau above 0, got inf"),
     ],
@@ -174,5 +174,5 @@ def test_some_checkpoints_are_denser_early_and_all_are_what_is_scored_without_th
     measured(run, DynamicsSettings(inputs=8, readings=6, checkpoints=3))
     assert stored(run) == [0, 8], "of steps 0, 6 and 24 by the plan: those nearest to them that are there"
     assert "checkpoints" not in SETTINGS.decisive(), "results that were made before there was the option stay valid"
-    with pytest.raises(WhatwhereError, match="expected 1 or more checkpoints, got 0"):
+    with pytest.raises(WhatwhereError, match="expected checkpoints of 1 or more, got 0"):
         DynamicsSettings(checkpoints=0)

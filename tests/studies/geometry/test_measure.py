@@ -100,7 +100,7 @@ def test_a_model_whose_last_layers_do_not_rotate_is_measured(tiny) -> None:
 
 
 def test_too_few_inputs_are_refused() -> None:
-    with pytest.raises(WhatwhereError, match="expected at least 16 inputs, got 3; raise inputs"):
+    with pytest.raises(WhatwhereError, match="expected inputs of 16 or more, got 3; raise inputs"):
         study("geometry", "number", inputs=3)
 
 

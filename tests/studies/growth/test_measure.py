@@ -82,7 +82,7 @@ def test_repetition_helps_a_model_that_copies_and_no_other(small: GrowthSettings
     def copies(input_ids: torch.Tensor, **_: Any) -> SimpleNamespace:
         logits = torch.zeros(*input_ids.shape, 50)
         half = input_ids.shape[1] // 2
-        after = input_ids.roll(-1, 1)[:, half:]  # the second copy goes on as the first did
+        after = input_ids.roll(-1, 1)[:, half:]  # the second copy continues as the first did
         logits[:, half:] = 100.0 * torch.nn.functional.one_hot(after, 50)
         return SimpleNamespace(logits=logits)
 

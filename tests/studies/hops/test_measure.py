@@ -69,7 +69,7 @@ def test_an_interrupted_study_goes_on(tiny, tmp_path: Path, monkeypatch) -> None
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [({"inputs": 2}, "expected at least 8 inputs, got 2"), ({"loops": 65}, "expected 0 to 64 loops, got 65")],
+    [({"inputs": 2}, "expected inputs of 8 or more, got 2"), ({"loops": 65}, "expected 0 to 64 loops, got 65")],
 )
 def test_impossible_settings_are_refused(changed, message: str) -> None:
     with pytest.raises(WhatwhereError, match=message):

@@ -304,7 +304,7 @@ def test_a_model_that_does_not_say_its_task_needs_one():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"inputs": 0}, "expected 1 or more inputs, got 0"),
+        ({"inputs": 0}, "expected inputs of 1 or more, got 0"),
         ({"window": 2}, "expected windows of at least 3 tokens .*, got 2"),
         ({"queries": "many"}, "expected queries as last, all or a number above 0, got 'many'"),
         ({"queries": "0"}, "got '0'"),

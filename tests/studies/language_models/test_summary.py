@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from math import nan
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
@@ -102,6 +104,18 @@ def test_the_command_reads_a_text_from_standard_input(
     heads = found["tables"]["heads"]
     assert [(row["layer"], row["head"]) for row in heads] == [(0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
     assert heads[4]["weighted_id"] is None  # no rotation there
+
+
+def test_the_most_positional_heads_are_no_uniform_ones_and_their_label_fits_into_80_columns():
+    results = made_up(6)
+    wide = {"weighted_id": 30.0, "rest_positional": 1.0, "rest_symbolic": 0.0}
+    results.write("heads", [replace(row, layer=row.layer + 10, **wide) for row in results.rows("heads", HeadRow)])
+    written = io.StringIO()
+    for block in results.blocks():
+        Console(file=written, width=80).print(block)
+    labels = {line.split()[-1] for line in written.getvalue().splitlines() if line[2:5] == ".0 "}
+    assert labels == {"positional"}
+    assert "uniform" not in written.getvalue().partition("The most positional heads")[2].partition("Layers")[0]
 
 
 def test_a_sweep_counts_pure_heads():

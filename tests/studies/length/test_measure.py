@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.answering import answers, shares_by_hop
@@ -35,8 +35,8 @@ def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"inputs": 3}, "expected at least 16 inputs, got 3; raise inputs"),
-        ({"far_inputs": 0}, "expected far inputs of 1 or more, got 0; raise far_inputs"),
+        ({"inputs": 3}, "expected inputs of 16 or more, got 3; raise inputs"),
+        ({"far_inputs": 0}, "expected far_inputs of 1 or more, got 0; raise far_inputs"),
         ({"lengths": (17, 0)}, "expected lengths of 1 token or more, got 0"),
         ({"varied_lengths": (-1,)}, "expected lengths of 1 token or more, got -1"),
     ],
@@ -97,6 +97,13 @@ def test_a_model_whose_heads_do_no_hop_has_accuracy_and_no_chain(tiny) -> None:
     assert set(results["hops"].source) == {"measured"}
     assert set(results["breaks"].what) == {"accuracy"}
     assert set(results["accuracy"].length) == {17}
+
+
+def test_a_user_is_told_of_lengths_below_that_of_training(tiny) -> None:
+    told = "Inputs of 5, 9 tokens are left out: the model was trained on 17 tokens"
+    with pytest.warns(WhatwhereWarning, match=told):
+        results = study("length", tiny(NumberTask()), inputs=16, lengths=(5, 9, 19), varied_lengths=())
+    assert set(results["accuracy"].length) == {17, 19}
 
 
 def test_progress_counts_the_tokens_to_be_seen(tiny) -> None:

@@ -26,7 +26,7 @@ def make_index_machine(layers: int = 4) -> GPTJ:
     """T_Index of the paper's Theorem 1 in each layer of a GPT-J without MLP: what it does is known exactly.
 
     The stream holds a vector and its negative, so that its mean is 0. Letters ask for themselves only weakly: a
-    position that holds both goes on following its integer.
+    position that holds both continues following its integer.
     """
     built = index_head(1.0, 1.0, symbols=6, integers=6, length=7)
     half = built.embedding.shape[1]

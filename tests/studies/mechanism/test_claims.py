@@ -73,6 +73,23 @@ def selectivity(share_in_time: float, looks: int = 200) -> list[Any]:
     return [path_tables.Selectivity(None, None, flow(0.01), flow(0.3), flow(share_in_time))]
 
 
+def decoders(share_in_time: float, looks: int = 200) -> list[Any]:
+    """What a probe says of pairs with another link, among rows that must not be taken for it."""
+
+    def flow(value: float) -> Estimate:
+        return Estimate(value, value - 0.01, value + 0.01, looks)
+
+    def row(decoder: str, changed: str, share: float) -> path_tables.DecodedFlow:
+        return path_tables.DecodedFlow(decoder, changed, flow(0.02), flow(0.4), flow(share), flow(0.1))
+
+    return [
+        row("unembedding", "link", 0.123),
+        row("probe", "link", share_in_time),
+        row("unembedding", "answer", 0.123),
+        row("probe", "answer", 0.123),
+    ]
+
+
 def keeping(kept: float = 1.0, residual: float = 0.5, elsewhere: float = 0.2, n: int = 900) -> list[Any]:
     def one(value: float) -> Estimate:
         return Estimate(value, value - 0.01, value + 0.01, n)
@@ -174,6 +191,16 @@ def test_layers_before_the_first_hop_count_by_one_way_of_counting_only(world: Wo
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("count",), 1)
 
 
+def test_layers_that_a_probe_counts_otherwise_depend_on_the_decoder(world: World) -> None:
+    world.put("number", "layers_used", layers_used(hops_1=2.0, hops_2=4.0, hops_3=6.0, hops_4=8.0))
+    assert world.failing() == {"number-one-hop-per-layer"}
+    world.put("number", "probed_layers", layers_used(hops_4=4.3))
+    one = world.judged()["number-one-hop-per-layer"]
+    assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 4)
+    assert "By a linear probe: 1: 1.00, 2: 2.00, 3: 3.00, 4: 4.30." in one.why
+    assert "With other decoder (a linear probe): 0.3." in one.why
+
+
 def test_answers_that_are_never_read_allow_no_verdict(world: World) -> None:
     never = Estimate(float("nan"), float("nan"), float("nan"), 0)
     world.put("letter", "layers_used", [tables.LayersUsed(1, never, 1, never, 500)])
@@ -203,6 +230,21 @@ def test_flow_before_the_letter_is_there_is_not_selective(world: World) -> None:
     assert world.failing() == {"number-selective-copying", "letter-always-copies"}
     world.put("number", "selectivity", selectivity(0.9))
     assert world.judged()["number-selective-copying"].verdict == "open"
+
+
+def test_copying_that_a_probe_would_time_otherwise_depends_on_the_decoder(world: World) -> None:
+    world.put("number", "selectivity", selectivity(0.2))
+    world.put("number", "decoders", decoders(1.0))
+    world.put("letter", "decoders", decoders(0.1))
+    judged = world.judged()
+    one = judged["number-selective-copying"]
+    assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 0.2)
+    assert "With a probe: 0.020 (200) and 0.400 (200). With other decoder (a linear probe): 1." in one.why
+    assert judged["letter-always-copies"].verdict == "holds"
+    world.put("number", "decoders", decoders(0.7))
+    assert world.failing() == {"number-selective-copying"}
+    world.put("number", "decoders", decoders(1.0, looks=19))  # too few looks for a statement about the probe
+    assert world.failing() == {"number-selective-copying"}
 
 
 def test_heads_that_never_look_early_allow_no_verdict_on_copying(world: World) -> None:

@@ -10,7 +10,8 @@ import torch
 from whatwhere.heads.estimate import Estimate
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.copying import Looks, copying, observe_looks, selectivity
+from whatwhere.studies.mechanism.copying import Looks, copying, observe_looks, observe_pointers, selectivity
+from whatwhere.studies.mechanism.decoders import unembedding
 from whatwhere.studies.mechanism.observation import record
 from whatwhere.studies.mechanism.patching import change_one_hop
 from whatwhere.tasks import LetterTask, NumberTask
@@ -22,7 +23,8 @@ from whatwhere.trace.traceable import trace
 def test_a_built_index_model_attends_and_copies_nothing_until_the_letter_is_there(index_machine: GPTJ) -> None:
     task = index_machine.task
     assert task is not None
-    rows, (together, *each) = copying(index_machine, task, 40)
+    looks = observe_pointers(index_machine, task, {"lens": unembedding(index_machine, task)}, 40)["lens"]
+    rows, (together, *each) = copying(looks), selectivity(looks[:-1])
     assert (together.layer, together.head) == (None, None)
     assert together.share.interval == pytest.approx((1, 1), abs=1e-3)
     assert together.before.value == pytest.approx(0, abs=1e-4)
@@ -46,7 +48,7 @@ def test_the_swap_is_of_one_value_for_one_pointer_in_one_head() -> None:
     told = [guesser.predict(batch.tokens).astype(np.int32) for batch in pairs]
     differ = told[0] != told[1]
     plain, changed = (replace(batch, answers=one)[differ] for batch, one in zip(pairs, told, strict=True))
-    looks = observe_looks(guesser, task, plain, changed, 0)
+    [looks] = observe_looks(guesser, task, [unembedding(guesser, task)], plain, changed, 0)
     (states, written), (theirs, _) = record(guesser, plain.tokens), record(guesser, changed.tokens)
     attention = trace(guesser, plain.tokens).attention()[..., 0, :]  # [layer, n, head, key]
     blocks, asked = list(guesser.layers()), np.argwhere(looks.attends)
@@ -109,6 +111,9 @@ def test_ideal_index_copies_in_time_alone_and_ideal_retrieval_always(task: Task)
 
 
 def test_without_pairs_nothing_is_defined(guesser_of: Callable[[Task], GPTJ]) -> None:
-    rows, (together, *_) = copying(guesser_of(NumberTask()), NumberTask(), 2)
+    task = NumberTask()
+    guesser = guesser_of(task)
+    looks = observe_pointers(guesser, task, {"lens": unembedding(guesser, task)}, 2)["lens"]
+    rows, (together, *_) = copying(looks), selectivity(looks[:-1])
     undefined: list[Estimate] = [together.share, together.before, *(row.flow for row in rows)]
     assert all(np.isnan(one.value) and one.n == 0 for one in undefined)

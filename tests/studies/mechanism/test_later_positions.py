@@ -8,7 +8,7 @@ import torch
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
-from whatwhere.studies.mechanism.observation import LaterPositions, go_on, record
+from whatwhere.studies.mechanism.observation import LaterPositions, record, run_from
 
 SEQ = 9
 
@@ -29,7 +29,7 @@ def test_a_change_at_late_positions_gives_the_logits_of_a_whole_run(model: GPTJ,
         state = states[start].clone()
         state[:, first:] += change
         found = LaterPositions(model, states).logits(state[:, first:], start, edits)
-        torch.testing.assert_close(found, go_on(model, state, start, edits))
+        torch.testing.assert_close(found, run_from(model, state, start, edits))
 
 
 def test_heads_write_what_they_write_in_a_whole_run(model: GPTJ) -> None:

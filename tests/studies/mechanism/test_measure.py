@@ -52,7 +52,7 @@ def test_an_interrupted_measurement_goes_on_where_it_stopped(tmp_path: Path, gue
     assert "patching" not in tables[-1]
     told.clear()
     again = measure(MECHANISM, opened, settings, tmp_path / "mechanism", progress=stop)
-    patching = {"patching activations", "swapping values", "trying longer chains"}
+    patching = {"patching activations", "fitting probes", "swapping values", "trying longer chains"}
     assert patching <= set(told) <= patching | {"patching paths"}  # the rest was there
     for name, frame in found.items():  # the same, as if it had not been interrupted
         assert again[name].round(6).to_csv() == frame.round(6).to_csv()

@@ -9,7 +9,7 @@ import torch
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.shape import ModelConfig
 from whatwhere.studies.mechanism.ablation import MeanAblation
-from whatwhere.studies.mechanism.observation import go_on, record
+from whatwhere.studies.mechanism.observation import record, run_from
 from whatwhere.studies.mechanism.patching import change_one_hop, count_flips, edge_gains, edges, patch, solved_pairs
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.batch import Batch
@@ -69,7 +69,7 @@ def test_going_on_from_any_layer_gives_the_models_own_answers(model: GPTJ) -> No
     states, written = record(model, tokens)
     assert written.shape == (2, 30, 17, 1, 32)
     for layer in range(3):
-        answers = go_on(model, states[layer], layer).argmax(-1).numpy()
+        answers = run_from(model, states[layer], layer).argmax(-1).numpy()
         assert (answers == model.predict(tokens)).all()
 
 
@@ -84,7 +84,7 @@ def test_going_on_with_an_edit_is_running_all_of_it_with_the_edit(model: GPTJ) -
         changed, _ = record(model, tokens, {layer: edit})
         with torch.no_grad():
             wanted = model.head(model.norm(changed[-1][:, -1]))
-        torch.testing.assert_close(go_on(model, states[layer], layer, {layer: edit}), wanted)
+        torch.testing.assert_close(run_from(model, states[layer], layer, {layer: edit}), wanted)
         assert (wanted.argmax(-1).numpy() != model.predict(tokens)).any()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatwhere.studies.mechanism.readout import decode, pointers
+from whatwhere.studies.mechanism.readout import linear_probe, pointers
 from whatwhere.tasks import LetterTask
 
 
@@ -10,9 +10,9 @@ def test_a_linear_code_is_decoded_and_noise_is_not() -> None:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 6, 400)
     code = rng.normal(size=(6, 16))[classes] + rng.normal(size=(400, 16)) * 0.1 + 5
-    assert (decode(code[:200], classes[:200], code[200:]) == classes[200:]).mean() > 0.98
+    assert (linear_probe(code[:200], classes[:200])(code[200:]) == classes[200:]).mean() > 0.98
     noise = rng.normal(size=(400, 16))
-    assert (decode(noise[:200], classes[:200], noise[200:]) == classes[200:]).mean() < 0.35
+    assert (linear_probe(noise[:200], classes[:200])(noise[200:]) == classes[200:]).mean() < 0.35
 
 
 def test_pointers_are_found_in_the_layer_that_holds_them() -> None:

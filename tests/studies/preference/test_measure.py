@@ -75,7 +75,7 @@ def test_models_of_other_tasks_and_impossible_settings_are_refused() -> None:
     other.task = task
     with pytest.raises(WhatwhereError, match=r"expected a model of the both task, got one of the letter task\. Train"):
         ww.study("preference", other)
-    with pytest.raises(WhatwhereError, match="expected at least 16 inputs, got 4; raise inputs"):
+    with pytest.raises(WhatwhereError, match="expected inputs of 16 or more, got 4; raise inputs"):
         PreferenceSettings(inputs=4)
     with pytest.raises(WhatwhereError, match="expected lengths of 1 token or more, got 0"):
         PreferenceSettings(lengths=(0,))

@@ -31,7 +31,7 @@ def test_each_token_of_the_key_is_found_in_both_places(prompts: list[PasskeyProm
 
 
 def test_a_key_that_is_tokenised_otherwise_counts_as_its_sentence():
-    prompt = PasskeyPrompt(torch.tensor([[1, 2, 3, 4, 9, 9, 7, 8]]), answer=2, place=1, told=3)
+    prompt = PasskeyPrompt(torch.tensor([[1, 2, 3, 4, 9, 9, 7, 8]]), answer=2, place=1, sentence=3)
     assert key_places(prompt).sum(1).tolist() == [3, 3] and key_places(prompt)[0, 1:4].all()
 
 

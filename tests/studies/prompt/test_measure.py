@@ -88,8 +88,8 @@ def test_the_tables_hold_each_length_and_an_interrupted_study_goes_on(
     [
         ({"lengths": (128, 256)}, "expected 3 or more short lengths, got 128, 256"),
         ({"check": (512,)}, "expected lengths to check beyond the short ones, which end at 512, got 512"),
-        ({"prompts": 1}, "expected prompts of at least 2, got 1; raise prompts"),
-        ({"heads": 0}, "expected heads of at least 1, got 0"),
+        ({"prompts": 1}, "expected prompts of 2 or more, got 1; raise prompts"),
+        ({"heads": 0}, "expected heads of 1 or more, got 0"),
     ],
 )
 def test_impossible_settings_are_refused(changed: dict[str, Any], message: str):

@@ -78,8 +78,8 @@ def test_the_command_explains_itself() -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"heads": 3}, "expected 8 heads or more, got 3; raise heads."),
-        ({"inputs": 1}, "expected 2 inputs or more, got 1; raise inputs."),
+        ({"heads": 3}, "expected heads of 8 or more, got 3; raise heads."),
+        ({"inputs": 1}, "expected inputs of 2 or more, got 1; raise inputs."),
     ],
 )
 def test_too_few_heads_or_inputs_are_refused(setting: dict[str, int], message: str) -> None:

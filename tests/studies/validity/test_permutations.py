@@ -22,7 +22,7 @@ def random_matrices(rows: int, n: int, size: float = 2.0) -> torch.Tensor:
 
 
 def literal(matrix: np.ndarray, orders: list[tuple[int, ...]], tau: float) -> tuple[float, float]:
-    """Permute contents, take the softmax of all logits anew, compare the moved places, weigh."""
+    """Permute contents, take the softmax of all logits again, compare the moved places, weigh."""
     n = len(matrix)
     before = np.exp(np.diag(matrix)) / np.exp(np.diag(matrix)).sum()
     masses, pairs = [], []

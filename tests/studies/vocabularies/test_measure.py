@@ -89,7 +89,7 @@ def test_a_run_that_does_not_learn_counts_with_all_its_steps_and_for_nothing_els
     assert not any(
         (r.factor, r.at, r.outcome) == ("vocabulary", "base", "pure_share") for r in found.rows("costs", Cost)
     )
-    assert "10 of them learn" in found.summary
+    assert "10 of them learn" in " ".join(found.summary.split())  # the path before it is long: lines may break anywhere
 
 
 def test_no_steps_are_compared_with_those_of_runs_that_did_not_learn(sweep: Sweep):

@@ -37,7 +37,7 @@ def model() -> GPTJ:
 
 
 class Clock:
-    """Stands in for ``time.perf_counter``: it goes on as it is told, and by ``cost`` whenever a model is scored."""
+    """A fake ``time.perf_counter``: it advances as a test sets it, and by ``cost`` whenever a model is scored."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cost: float) -> None:
         self.now = 0.0

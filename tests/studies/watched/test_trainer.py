@@ -94,10 +94,10 @@ def test_a_training_that_resumes_goes_on_with_its_scores(tmp_path: Path) -> None
     again.add_callback(HeadWatchCallback(again, HELD_OUT, tmp_path / "run", every=1, budget=None))
     again.train(resume_from_checkpoint=str(tmp_path / "trainer" / "checkpoint-2"))
     assert ScoreHistory.of(pd.read_csv(tmp_path / "run" / "scores.csv")).steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
-    anew, _ = make(tmp_path)
-    anew.add_callback(HeadWatchCallback(anew, HELD_OUT, tmp_path / "run"))
+    again, _ = make(tmp_path)
+    again.add_callback(HeadWatchCallback(again, HELD_OUT, tmp_path / "run"))
     with pytest.raises(WhatwhereError, match="holds scores of a watch already"):
-        anew.train()
+        again.train()
 
 
 def test_other_processes_than_the_first_do_nothing(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@
 
 #include "numbers.h"
 
-/* `kept` is how many positions of each sequence go on, the last ones; all of them are still keys and values. */
+/* Outputs are computed for the last `kept` positions of each sequence; all positions are keys and values. */
 typedef struct {
     int64_t batch, seq, kept, heads, width, inner, planes, half, exact;
     float scale, epsilon;
 } Shape;
 
-/* Which row of x the given row of what goes on is. */
+/* The row of x that belongs to a row of the output. */
 static inline int64_t row_of_x(const Shape *shape, int64_t row) {
     return row / shape->kept * shape->seq + shape->seq - shape->kept + row % shape->kept;
 }
@@ -44,7 +44,7 @@ void norm_forward(const Shape *shape, const float *x, const float *weight, const
     }
 }
 
-/* grad_x is the gradient through the norm plus `past`, the gradient that went around it where a position goes on. */
+/* grad_x is the gradient through the norm plus, at kept positions, `past`: the gradient through the residual connection. */
 void norm_backward(const Shape *shape, const void *grad_y, const float *x, const float *mean, const float *inverse_std,
                    const float *weight, const float *past, float *grad_x, float *restrict grad_weight,
                    float *restrict grad_bias, float *scratch) {
@@ -90,7 +90,7 @@ static inline void turn_heads(const Shape *shape, float *row, const float *table
     for (int64_t h = 0; h < shape->heads; h++) turn(row + h * d_head, cosine, sine, shape->planes, direction);
 }
 
-/* The turned query (if the position goes on), the turned key and the value of one position. */
+/* The rotated query (of a kept position), the rotated key and the value of one position. */
 static inline void read_position(const Shape *shape, const void *z, int64_t row, int64_t t, const float *query_turn,
                                  const float *key_turn, float *q, float *k, float *v) {
     int64_t d = shape->width, at = row * (3 * d + shape->inner);
@@ -113,7 +113,7 @@ int64_t scratch_size(const Shape *shape) {
     return 7 * table(shape) + turned(shape) + 2 * square(shape) + rows;
 }
 
-/* Row i of attention has its keys j <= i in so many places, the rest of which are 0; what lies beyond is never read. */
+/* Row i of attention takes this many places: its keys j <= i, then zeros. Places after these are never read. */
 static inline int64_t reach(int64_t i) { return padded(i + 1); }
 
 /* The mask of row i of one sequence and head; 1 everywhere if nothing is dropped. */
@@ -139,8 +139,8 @@ static inline void causal_softmax(float *restrict w, int64_t i, float scale) {
     for (int64_t j = 0; j < reach(i); j++) w[j] /= sum;
 }
 
-/* weights is [batch, head, kept, padded(seq)], each row as far as it reaches. Of z, the queries and m of positions that do
-   not go on are not read. If `keep` is set, the slope of GELU takes the place of m in z, for the gradient. */
+/* weights is [batch, head, kept, padded(seq)], each row as far as it reaches. In z, the queries and m of positions that are
+   not kept are not read. If `keep` is set, the slope of GELU takes the place of m in z, for the gradient. */
 void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, const float *query_turn,
                  const float *key_turn, const Dropout *dropout, void *u, float *weights, float *scratch) {
     int64_t seq = shape->seq, d = shape->width, inner = shape->inner, d_head = d / shape->heads, wide = padded(seq);
@@ -150,7 +150,7 @@ void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, c
     float *m = attended + 4 * d, *slope = m + inner;
     memset(q + seq * d, 0, 4 * d * sizeof(float));
     for (int64_t b = 0; b < shape->batch; b++) {
-        /* Each row of z is read in one go, because memory is fast in a line and slow in leaps. */
+        /* Each row of z is read once, from its beginning to its end: sequential access is the fastest. */
         for (int64_t t = 0; t < seq; t++) {
             int64_t at = (b * seq + t) * (3 * d + inner) + 3 * d, to = (b * kept + t - begin) * (d + inner) + d;
             read_position(shape, z, b * seq + t, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
@@ -182,7 +182,7 @@ void mix_forward(const Shape *shape, int64_t keep, void *z, const float *bias, c
     }
 }
 
-/* Of grad_z, the queries and m of positions that do not go on are not written. */
+/* In grad_z, the queries and m of positions that are not kept are not written. */
 void mix_backward(const Shape *shape, const void *grad_u, const void *z, const float *query_turn, const float *key_turn,
                   const Dropout *dropout, const float *weights, void *grad_z, float *restrict grad_bias,
                   float *scratch) {
@@ -241,7 +241,7 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
     }
 }
 
-/* ---- the way back to the residual stream: out = x + mask * (written + bias), where a position goes on ---- */
+/* ---- the residual connection: out = x + mask * (written + bias), at kept positions ---- */
 
 void residual_forward(const Shape *shape, const float *x, const void *written, const float *bias, const Dropout *dropout,
                       float *out, float *scratch) {

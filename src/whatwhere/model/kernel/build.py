@@ -24,7 +24,7 @@ from pathlib import Path
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import cache_directory, whole_file, write_text
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("layer.c", "block.c", "numbers.h", "swaps.c"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("layer.c", "layers.h", "block.c", "numbers.h", "swaps.c"))
 """The first is compiled, and includes the others."""
 _FLAGS = ("-std=c11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 _FOR_THIS_PROCESSOR = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
@@ -203,13 +203,13 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "norm_forward": [pointer] * 8, "norm_backward": [pointer] * 11, "mix_forward": [pointer, whole, *[pointer] * 8],
         "mix_backward": [pointer] * 10, "residual_forward": [pointer] * 7, "residual_backward": [pointer] * 6,
         "dropout_mask": [pointer, whole, pointer], "swap_scores": [pointer] * 10,
+        "layers_forward": [pointer, pointer, whole, whole, *[pointer] * 2],
+        "layers_backward": [pointer, pointer, whole, *[pointer] * 5],
     }  # fmt: skip
-    sizes = {"scratch_size": [pointer], "own_products": [], "swaps_fit": [pointer]}
-    library.own_products.restype = whole
-    if library.own_products():
-        arguments |= {"layers_forward": [pointer, pointer, whole, *[pointer] * 2]}
-        arguments |= {"layers_backward": [pointer, pointer, whole, *[pointer] * 5]}
-        sizes |= {"layer_scratch": [pointer]}
+    sizes = {
+        "scratch_size": [pointer], "layer_scratch": [pointer], "sequences_together": [pointer], "swaps_fit": [pointer],
+        "own_products": [whole], "panel": [],
+    }  # fmt: skip
     for name, types in (arguments | sizes).items():
         function = getattr(library, name)
         function.argtypes, function.restype = types, whole if name in sizes else None

@@ -68,7 +68,7 @@ def parameters(block: Block) -> tuple[Tensor, ...]:
 
 
 def constants(block: Block, kept: int) -> tuple[int, int, float, float, bool]:
-    """How many positions go on, the heads, the scale of the logits, the epsilon of the norm, whether GELU is exact."""
+    """The kept positions, the heads, the scale of the logits, the epsilon of the norm, whether GELU is exact."""
     return kept, block.heads, block.scale, block.norm.eps, block.approximate == "none"
 
 
@@ -173,7 +173,7 @@ def loaded() -> CDLL:
 
 
 def _into_z(y: Tensor, into: Tensor, shape: Shape) -> Tensor:
-    """What ``w_in`` makes of each row; of positions that do not go on only the keys and values."""
+    """The product of each row with ``w_in``; of positions that are not kept, the keys and values only."""
     if shape.kept == shape.seq:
         return y @ into.t()
     d, z = shape.width, y.new_empty(len(y), len(into))
@@ -183,7 +183,7 @@ def _into_z(y: Tensor, into: Tensor, shape: Shape) -> Tensor:
 
 
 def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Tensor, Tensor]:
-    """The gradients of ``w_in`` and y, without what is not there of ``grad_z``."""
+    """The gradients of ``w_in`` and y; of positions that are not kept, ``grad_z`` has keys and values only."""
     if shape.kept == shape.seq:
         return (grad_z.t() @ y).float(), grad_z @ into
     d, ends = shape.width, slice(shape.seq - 1, None, shape.seq)
@@ -196,7 +196,7 @@ def _out_of_z(grad_z: Tensor, y: Tensor, into: Tensor, shape: Shape) -> tuple[Te
 
 
 def at(*values: Tensor | Mask | None) -> list[Any]:
-    """Where dense tensors lie in memory; compiled code believes what it is told, so this is the place to check."""
+    """The addresses of dense tensors; compiled code cannot check them, so this does."""
     return [_place(value) if isinstance(value, Tensor) else value and byref(value) for value in values]
 
 

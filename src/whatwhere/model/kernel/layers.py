@@ -1,9 +1,10 @@
-"""Blocks with their gradient, products included, in one call of compiled code (``layer.c``): products in bfloat16.
+"""Blocks with their gradient, matrix products included, in one call of compiled code (``layer.c``).
 
 The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products with torch. Here a few sequences at a
-time go through a whole block, so what lies between two products never leaves the cache, and the products themselves
-take less time than torch's on processors with AVX512_BF16. On others :func:`multiplies` says no. All blocks of a model
-go through one call, because Python and autograd between two blocks would cost a tenth of a step.
+time go through a whole block, so intermediate results stay in the cache. All blocks of a model go
+through one call, because Python and autograd between two blocks would cost a tenth of a step. :func:`multiplies` says
+where this is faster than torch: products in bfloat16 on processors with AVX512_BF16, and products in float32 on those
+with AVX2 but without AVX512.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("norm_weight", "norm_bias", "w_in", "b_mlp", "w_out", "b_out")
 _FREE: list[Tensor] = []
-"""Rooms that no gradient waits for."""
+"""Buffers of earlier passes that can be used again."""
 _LINE = 16
-"""Arrays begin at multiples of so many words: a line of the cache."""
+"""Arrays begin at multiples of so many words of four bytes: a line of the cache."""
+_FEWEST_ROWS = 128
+"""Rows of the residual stream below which packing the weights takes longer than it saves, without a gradient."""
 
 
-def multiplies(block: Block) -> bool:
+def multiplies(block: Block, x: Tensor) -> bool:
     """Whether compiled code makes the products of a block itself, where it serves at all."""
-    panel, (d_model, *_, d_mlp) = loaded().own_products(), block.sizes
-    fits = panel > 0 and d_model % panel == 0 and d_mlp % panel == 0
-    return fits and block.product == torch.bfloat16
+    run, (d_model, *_, d_mlp) = loaded(), block.sizes
+    enough = torch.is_grad_enabled() or x.shape[0] * x.shape[1] >= _FEWEST_ROWS
+    fits = d_model % run.panel() == 0 and d_mlp % run.panel() == 0
+    return enough and fits and bool(run.own_products(block.product == torch.bfloat16))
 
 
 def through(
@@ -49,13 +53,14 @@ def through(
         for i, (block, turn) in enumerate(zip(blocks, turns, strict=True))
     ]
     of_blocks = [parameter for block in blocks for parameter in parameters(block)]
+    half = blocks[0].product == torch.bfloat16
     if torch.is_grad_enabled():
-        out = FusedLayers.apply(x, beside, constants(blocks[0], kept), *of_blocks)
+        out = FusedLayers.apply(x, beside, constants(blocks[0], kept), half, *of_blocks)
         assert isinstance(out, Tensor)
         return out
-    forward = _Pass(x, beside, constants(blocks[0], kept), of_blocks, rooms=2)  # a block reads what the last one left
+    forward = _Pass(x, beside, constants(blocks[0], kept), half, of_blocks, keep=False)
     out = forward.run(x)
-    _FREE.extend(forward.rooms)
+    _FREE.extend(forward.buffers)
     return out
 
 
@@ -66,8 +71,10 @@ class _Pass:
         x: the residual stream before the first block; its shape counts.
         given: for each block.
         constants: of all blocks, as :func:`whatwhere.model.kernel.fused.constants` gives them.
+        half: whether products are made in bfloat16.
         weights: six parameters for each block.
-        rooms: blocks that keep what they leave; a block takes the room of the one so many before it.
+        keep: whether a gradient is asked for. Otherwise two buffers serve all blocks in turn, since a block reads what
+            the last one wrote.
     """
 
     def __init__(
@@ -75,19 +82,21 @@ class _Pass:
         x: Tensor,
         given: Sequence[Given],
         constants: tuple[int, int, float, float, bool],
+        half: bool,
         weights: Sequence[Tensor],
-        rooms: int,
+        keep: bool,
     ) -> None:
         kept, heads, scale, epsilon, exact = constants
         (batch, seq, d), planes, inner = x.shape, given[0].query_turn.shape[-1], len(weights[3])
-        self.shape = Shape(batch, seq, kept, heads, d, inner, planes, 1, exact, scale, epsilon)
-        self.given = given  # the layers only know where these lie
-        arrays, size = _arrays(batch, seq, heads, d, inner)
-        self.rooms = [_room(size) for _ in range(rooms)]
+        self.shape, self.keep = Shape(batch, seq, kept, heads, d, inner, planes, half, exact, scale, epsilon), keep
+        self.given = given  # kept alive: the layers hold their addresses
+        between = batch if keep else loaded().sequences_together(byref(self.shape))
+        arrays, size = _arrays(batch * seq, between * seq, seq, heads, d, inner, half)
+        self.buffers = [_buffer(size) for _ in range(len(given) if keep else 2)]
         self.layers = (Layer * len(given))()
         for i, (layer, of_layer) in enumerate(zip(self.layers, given, strict=True)):
             for name, begin in arrays.items():
-                setattr(layer, name, self.rooms[i % rooms].data_ptr() + 4 * begin)
+                setattr(layer, name, self.buffers[i % len(self.buffers)].data_ptr() + 4 * begin)
             for name, place in zip(_PARAMETERS, at(*weights[6 * i : 6 * i + 6]), strict=True):
                 setattr(layer, name, place)
             layer.query_turn, layer.key_turn = at(of_layer.query_turn, of_layer.key_turn)
@@ -95,11 +104,11 @@ class _Pass:
             layer.output = of_layer.output_mask and addressof(of_layer.output_mask)
 
     def run(self, x: Tensor) -> Tensor:
-        """The residual stream after the last block; x is contiguous, since compiled code only knows where it lies."""
+        """The residual stream after the last block; x must be contiguous."""
         run, about = loaded(), byref(self.shape)
         out, scratch = torch.empty(len(x), self.shape.kept, x.shape[-1]), torch.empty(run.layer_scratch(about))
         self.layers[-1].out = out.data_ptr()
-        run.layers_forward(about, self.layers, len(self.layers), *at(x, scratch))
+        run.layers_forward(about, self.layers, len(self.layers), self.keep, *at(x, scratch))
         return out
 
 
@@ -108,10 +117,15 @@ class FusedLayers(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, given: Sequence[Given], constants: tuple[int, int, float, float, bool], *weights: Tensor
+        ctx: Any,
+        x: Tensor,
+        given: Sequence[Given],
+        constants: tuple[int, int, float, float, bool],
+        half: bool,
+        *weights: Tensor,
     ) -> Tensor:
         """The residual stream after the last block; each block has six parameters."""
-        ctx.forward_pass = _Pass(x, given, constants, weights, rooms=len(given))
+        ctx.forward_pass = _Pass(x, given, constants, half, weights, keep=True)
         out = ctx.forward_pass.run(x)
         ctx.save_for_backward(x, out, *weights)
         return out
@@ -125,7 +139,7 @@ class FusedLayers(torch.autograd.Function):
         done: _Pass = ctx.forward_pass
         run, about, layers = loaded(), byref(done.shape), done.layers
         x, _, *weights = ctx.saved_tensors
-        assert done.rooms, "a gradient is taken once: what the forward pass left is used up"
+        assert done.buffers, "a gradient is taken once: what the forward pass left is used up"
         grad_x, between = torch.empty_like(x), torch.empty(2, *x.shape)
         scratch = torch.empty(run.layer_scratch(about))
         sizes = [each.numel() for each in weights]
@@ -133,28 +147,34 @@ class FusedLayers(torch.autograd.Function):
         for i, gradient in enumerate(found):
             setattr(layers[i // 6], f"grad_{_PARAMETERS[i % 6]}", gradient.data_ptr())
         run.layers_backward(about, layers, len(layers), *at(x, grads[0].contiguous(), between, grad_x, scratch))
-        _FREE.extend(done.rooms)
-        done.rooms = []
-        return (grad_x, None, None, *(g.view(p.shape) for g, p in zip(found, weights, strict=True)))
+        _FREE.extend(done.buffers)
+        done.buffers = []
+        return (grad_x, None, None, None, *(g.view(p.shape) for g, p in zip(found, weights, strict=True)))
 
 
-def _room(size: int) -> Tensor:
+def _buffer(size: int) -> Tensor:
     """Memory for one block, maybe that of an earlier step: fetching it from the system again would take longer."""
     try:
-        room = _FREE.pop()  # of whichever thread
+        buffer = _FREE.pop()  # of whichever thread
     except IndexError:
         return torch.empty(size, dtype=torch.int32)
-    return room if len(room) >= size else torch.empty(size, dtype=torch.int32)
+    return buffer if len(buffer) >= size else torch.empty(size, dtype=torch.int32)
 
 
 @lru_cache(maxsize=8)
-def _arrays(batch: int, seq: int, heads: int, d: int, inner: int) -> tuple[dict[str, int], int]:
-    """Where each array of a block begins in its room, and the size of the room, in words of four bytes."""
-    rows, pairs, wide = batch * seq, (batch * seq + 1) // 2, 3 * d + inner
+def _arrays(
+    rows: int, between: int, seq: int, heads: int, d: int, inner: int, half: bool
+) -> tuple[dict[str, int], int]:
+    """Where each array of a block begins in its buffer, and the size of the buffer, in words of four bytes.
+
+    ``between`` is the number of rows of y, u and z.
+    """
+    wide, numbers = 3 * d + inner, 2 if half else 1  # in a word
+    into, back = wide * d // numbers, (d + inner) * d // numbers
     words = {
-        "into": wide * d // 2, "into_t": wide * d // 2, "back": (d + inner) * d // 2, "back_t": (d + inner) * d // 2,
-        "y": pairs * d, "u": pairs * (d + inner), "z": pairs * wide, "mean": rows, "inverse_std": rows,
-        "weights": rows * heads * -(-seq // LANES) * LANES, "out": rows * d,
+        "into": into, "into_t": into, "back": back, "back_t": back, "y": between * d // numbers,
+        "u": between * (d + inner) // numbers, "z": between * wide // numbers, "mean": between, "inverse_std": between,
+        "weights": between * heads * -(-seq // LANES) * LANES, "out": rows * d,
     }  # fmt: skip
     ends = list(accumulate(-(-size // _LINE) * _LINE for size in words.values()))
     return dict(zip(words, [0, *ends], strict=False)), ends[-1]

@@ -1,5 +1,5 @@
-/* Numbers and rows of numbers: what block.c is made of. Everything is float32 in registers; `half` says that it lies in
-   memory as bfloat16. */
+/* Operations on numbers and rows of numbers, used by block.c. Everything is float32 in registers; `half` says that it is
+   bfloat16 in memory. */
 
 #include <math.h>
 #include <stdint.h>
@@ -130,9 +130,18 @@ static inline void draw(const Dropout *dropout, int64_t at, int64_t n, float *re
 
 /* ---- small products ---- */
 
-/* Sixteen numbers side by side: one register where there are such, several where there are not. */
+/* Rows of attention are padded to a multiple of LANES. */
 enum { LANES = 16 };
-typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+/* Sixteen numbers or fewer side by side, as many as one register holds: compilers make poor code of longer vectors. */
+#if defined(__AVX512F__)
+enum { WIDE = 16 };
+#elif defined(__AVX__)
+enum { WIDE = 8 };
+#else
+enum { WIDE = 4 };
+#endif
+typedef float Register __attribute__((vector_size(WIDE * sizeof(float)), aligned(4), may_alias));
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -147,67 +156,51 @@ static inline void transpose(const float *restrict from, int64_t seq, int64_t st
     }
 }
 
-/* Four rows of a times the columns of b [n, wide], for the sixteen columns from `column` on. */
-static inline void four_times_columns(const float *a, int64_t stride, const float *b, int64_t wide, int64_t n,
-                                      int64_t column, float *to) {
-    Lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    const float *a1 = a + stride, *a2 = a1 + stride, *a3 = a2 + stride;
-    for (int64_t c = 0; c < n; c++) {
-        Lanes from = *(const Lanes *)(b + c * wide + column);
-        s0 += a[c] * from;
-        s1 += a1[c] * from;
-        s2 += a2[c] * from;
-        s3 += a3[c] * from;
-    }
-    Lanes *out = (Lanes *)(to + column);
-    int64_t next = wide / LANES;
-    out[0] = s0, out[next] = s1, out[2 * next] = s2, out[3 * next] = s3;
-}
-
-/* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)], and a few more
-   columns. Rows are taken by fours, so a and to have room for three more. */
-static inline void causal_products(const float *a, int64_t stride, const float *b, int64_t begin, int64_t seq, int64_t n,
-                                   float *to) {
-    int64_t wide = padded(seq);
-    for (int64_t i = begin; i < seq; i += 4)
-        for (int64_t column = 0; column < least(i + 4, wide); column += LANES)
-            four_times_columns(a + i * stride, stride, b, wide, n, column, to + i * wide);
-}
-
 /* Where the factors of sums begin; the distance from one row of sums to the next, and from one term to the next. */
 typedef struct {
     const float *at;
     int64_t row, term;
 } Factors;
 
-/* How many Lanes of four rows of sums fit into the registers, with one to spare. */
+/* How many registers across four rows of sums fit into all that there are, with some to spare. */
 #ifdef __AVX512F__
 enum { ACROSS = 4 };
 #else
-enum { ACROSS = 1 };
+enum { ACROSS = LANES / WIDE };
 #endif
 
-static inline __attribute__((always_inline)) void sums_of_lanes(int across, Factors by, const float *rows, int64_t stride,
+static inline __attribute__((always_inline)) void register_sums(int across, Factors by, const float *rows, int64_t stride,
                                                                 int64_t count, float *to, int64_t to_stride) {
-    Lanes sum[4][ACROSS] = {0};
+    Register sum[4][ACROSS] = {0};
     for (int64_t t = 0; t < count; t++, by.at += by.term, rows += stride)
 #pragma GCC unroll 4
         for (int r = 0; r < 4; r++)
 #pragma GCC unroll 4
-            for (int l = 0; l < across; l++) sum[r][l] += by.at[r * by.row] * ((const Lanes *)rows)[l];
+            for (int l = 0; l < across; l++) sum[r][l] += by.at[r * by.row] * ((const Register *)rows)[l];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; r++)
 #pragma GCC unroll 4
-        for (int l = 0; l < across; l++) ((Lanes *)(to + r * to_stride))[l] = sum[r][l];
+        for (int l = 0; l < across; l++) ((Register *)(to + r * to_stride))[l] = sum[r][l];
+}
+
+/* Products of each row i >= begin of a [seq, n] with the columns j <= i of b [n, padded(seq)], and a few more
+   columns. Four rows are computed at a time, so a and to have space for three more. */
+static inline void causal_products(const float *a, int64_t stride, const float *b, int64_t begin, int64_t seq, int64_t n,
+                                   float *to) {
+    int64_t wide = padded(seq);
+    for (int64_t i = begin; i < seq; i += 4)
+        for (int64_t column = 0; column < least(i + 4, wide); column += LANES)
+            register_sums(LANES / WIDE, (Factors){a + i * stride, stride, 1}, b + column, wide, n,
+                          to + i * wide + column, wide);
 }
 
 /* Four rows of `to` [4, n]: each a sum of the same `count` rows, times factors of its own. */
 static inline void four_sums(Factors by, const float *rows, int64_t stride, int64_t count, int64_t n, float *to,
                              int64_t to_stride) {
     int64_t c = 0;
-    for (; c + ACROSS * LANES <= n; c += ACROSS * LANES)
-        sums_of_lanes(ACROSS, by, rows + c, stride, count, to + c, to_stride);
-    for (; c + LANES <= n; c += LANES) sums_of_lanes(1, by, rows + c, stride, count, to + c, to_stride);
+    for (; c + ACROSS * WIDE <= n; c += ACROSS * WIDE)
+        register_sums(ACROSS, by, rows + c, stride, count, to + c, to_stride);
+    for (; c + WIDE <= n; c += WIDE) register_sums(1, by, rows + c, stride, count, to + c, to_stride);
     for (; c < n; c++)
         for (int64_t r = 0; r < 4; r++) {
             float sum = 0;

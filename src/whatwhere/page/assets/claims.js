@@ -76,7 +76,7 @@
   whatwhere.tiles(() => d3.groups(data.claims ?? [], (claim) => claim.kind).map(([kind, some]) => {
     const tested = some.filter((claim) => claim.verdict !== "not tested");
     const held = tested.filter((claim) => claim.verdict === "holds");
-    return [`${held.length} of ${tested.length}`, `claims that were tested hold: ${(data.claim_kinds[kind] ?? kind).toLowerCase()}`, tested.length];
+    return [`${held.length} of ${tested.length}`, `tested claims hold: ${(data.claim_kinds[kind] ?? kind).toLowerCase()}`, tested.length];
   }).filter(([, , tested]) => tested));
   whatwhere.part({ id: "claims", nav: "Claims", title: "The paper’s claims, checked", order: 10, make: claims });
 })();

@@ -14,7 +14,7 @@ from whatwhere.studies.claim import Claim
 from whatwhere.studies.results import Results
 
 FEWEST_CONDITIONS = 3
-"""Under which a claim must have been judged before we say that it holds nearly always, or seldom."""
+"""The fewest conditions for a statement that a claim holds nearly always, or rarely."""
 HOLDS, FAILS, DEPENDS = "holds", "fails", "depends"
 
 
@@ -55,7 +55,7 @@ def _about(row: ItemVerdict) -> list[str]:
 
 
 def widely_tested(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of claims that were judged under three conditions or more: fewer do not show what one depends on."""
+    """The cells of claims that were judged under three conditions or more."""
     count = Counter(cell.claim for cell in cells)
     return [cell for cell in cells if count[cell.claim] >= FEWEST_CONDITIONS]
 
@@ -69,7 +69,7 @@ def share_of_conditions(cells: Sequence[Cell]) -> dict[str, float]:
 
 
 def page_data(results: Results) -> Mapping[str, Any]:
-    """What the page needs besides the tables: the words of claims, outcomes and questions."""
+    """The texts of claims, outcomes and questions, for the page."""
     del results
     return {
         "claims": {claim.id: {"title": claim.title, "threshold": claim.threshold} for claim in judged_claims()},

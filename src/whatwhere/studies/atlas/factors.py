@@ -17,15 +17,15 @@ OTHER_RECIPE = "recipe"
 """The factor of runs by another recipe: they are on the map, and answer no question."""
 DATA = "data"
 _NAMES = {"generator": DATA, "distractors": DATA, "peak": "rate"}
-"""Settings that go by another name here."""
+"""Settings with another name here."""
 _RATIOS = ("rate", "steps")
-"""Told as a multiple of the preset's, so that both tasks have the same conditions."""
+"""Given as a multiple of the preset's, so that both tasks have the same conditions."""
 _NOT_FACTORS = ("seed", "preset", "name", "validation", "spacing")
-"""The last two decide when a run is looked at, not what it becomes."""
+"""The last two affect only when a run is evaluated, not its weights."""
 
 
 def condition_of(config: TrainingConfig) -> str:
-    """What differs from the preset, as ``decoy, rate x2``; ``base`` if nothing does but the seed."""
+    """What differs from the preset, as ``decoy, rate x2``; ``base`` if only the seed may differ."""
     mine, usual = (flat(one.decisive()) for one in (config, preset(config.preset, make_task(config.task.name))))
     found = {} if config.preset == RECIPE else {OTHER_RECIPE: config.preset}
     for name, value in mine.items():

@@ -26,7 +26,7 @@ DRAWN = (
 )  # fmt: skip
 LONGEST_TITLE = 74
 FEW = 0.4
-"""How opaque a cell is that rests on too few seeds for a verdict."""
+"""The opacity of cells with too few seeds for a verdict."""
 Bar = tuple[str, str, Estimate]
 """A label, a task, and what was found over seeds."""
 
@@ -56,8 +56,8 @@ def _map(cells: Sequence[Cell], title: str) -> Figure:
         alpha = 1.0 if cell.n >= FEWEST_SEEDS else FEW
         patch = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1, alpha=alpha)
         ax.add_patch(patch)
-        told = sign if cell.verdict != DEPENDS else f"{round(cell.share * cell.n)}/{cell.n}"
-        ax.text(x, y, told, ha="center", va="center", fontsize=8 if len(told) == 1 else 6.5)
+        label = sign if cell.verdict != DEPENDS else f"{round(cell.share * cell.n)}/{cell.n}"
+        ax.text(x, y, label, ha="center", va="center", fontsize=8 if len(label) == 1 else 6.5)
     for y, claim in enumerate(claims):
         ax.text(len(conditions) - 0.3, y, f"{shares[claim]:.2f}", va="center", fontsize=7, color=NEUTRAL)
     ax.text(len(conditions) - 0.3, -1, "share", va="center", fontsize=7, color=NEUTRAL)
@@ -102,7 +102,7 @@ def draw_effects(results: Mapping[str, Results]) -> Figure:
         {OUTCOMES[drawn]: [bar for outcome, bar in bars if outcome == drawn] for drawn in DRAWN},
         list(dict.fromkeys(label for _, (label, _, _) in bars)),
         ("number", "letter"),
-        "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones go on outside.",
+        "Change of one setting less the base, paired by seed. Bars: 95 % over seeds; long ones continue outside.",
         lines=2,
         size=(13.5, 0.54),
     )
@@ -114,7 +114,7 @@ def draw_differences(
 ) -> Figure:  # fmt: skip
     """Estimates over seeds: a panel for each title, a line for each label, a mark for each task.
 
-    Panels stand in ``lines``; the size is the width of the figure, and how much each label adds to its height.
+    Panels are arranged in ``lines`` rows; the size is the width of the figure and its height per label.
     """
     width, each = size
     height = 0.4 + 1.1 * lines + each * max(len(labels), 1)

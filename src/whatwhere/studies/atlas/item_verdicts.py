@@ -1,8 +1,8 @@
 """The claims of all studies, judged on one item at a time.
 
 A claim about one task is judged on an item of that task alone. A claim about both tasks needs a pair: an item and its
-partner, the item of the other task with the same seed and the same settings, but for the data, which are that task's
-own. Such a claim is told once per pair: of the letter item, and of number items with other data than the usual.
+partner, the item of the other task with the same seed and the same settings, except for the data, which are that task's
+own. Such a claim is reported once per pair: for the letter item, and for number items with other data than the default.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def judge_items(
     return [
         replace(verdict, partner=partner.item if partner and len(about[verdict.claim]) > 1 else None)
         for item, partner, verdict in judged
-        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or tells_pairs(item))
+        if item.task in about[verdict.claim] and (len(about[verdict.claim]) == 1 or reports_pairs(item))
     ]
 
 
@@ -57,13 +57,13 @@ def partners_of(items: Sequence[Item]) -> dict[str, Item]:
     return {name: partner for name, partner in found.items() if partner is not None}
 
 
-def tells_pairs(item: Item) -> bool:
-    """Whether claims about both tasks are told of it, and not of its partner."""
+def reports_pairs(item: Item) -> bool:
+    """Whether claims about both tasks are reported for it, and not for its partner."""
     return item.task == LETTER or DATA in changes_of(item.condition)
 
 
 def _evidence(item: Item, partner: Item | None, results: Mapping[str, Studies]) -> Evidence:
-    """What there is to judge an item from: its own results, and its partner's as those of the other task."""
+    """The evidence of an item: its own results, and its partner's as those of the other task."""
     own: dict[str | None, Item | None] = {item.task: item, _OTHER[item.task]: partner}
     if item.data == LEAK_FREE:
         own[CONTROL] = item

@@ -1,4 +1,4 @@
-"""Collects a sweep into tables of outcomes, verdicts and curves, or takes those that ship; the rest follows."""
+"""Collects a sweep into tables of outcomes, verdicts and curves, or reads the shipped ones, and derives the others."""
 
 from __future__ import annotations
 

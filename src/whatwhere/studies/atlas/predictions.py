@@ -1,4 +1,4 @@
-"""What was predicted before the first run, and whether it came out: ``predictions.toml``."""
+"""The predictions made before the first run (``predictions.toml``), and whether they were right."""
 
 from __future__ import annotations
 

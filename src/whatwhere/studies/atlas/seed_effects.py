@@ -1,4 +1,4 @@
-"""What a factor does to an outcome, with seeds as the unit: differences paired by seed, and t intervals over seeds."""
+"""Effects of factors on outcomes, with seeds as the unit: differences paired by seed, and t intervals over seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = Mapping[tuple[str, str, str], BySeed]
 def values_of(
     items: Sequence[Item | SizedRun], outcomes: Sequence[Outcome], unlearned: Sequence[str] = BEFORE_LEARNING
 ) -> Values:
-    """The outcomes by condition and seed; of items that did not learn just those that are defined then."""
+    """The outcomes by condition and seed; for items that did not learn, only those that are defined then."""
     known = {item.item: item for item in items}
     found: dict[tuple[str, str, str], dict[int, float]] = {}
     for row in outcomes:
@@ -49,7 +49,7 @@ def effects(values: Values, interactions: Sequence[tuple[str, str, str]] = INTER
 
 
 def recipes(values: Values) -> list[RecipePair]:
-    """Outcomes by the preset beside those by the authors' recipe: does the preset order tasks and data as that does?"""
+    """Outcomes of the preset and of the authors' recipe, to compare how both order tasks and data."""
     rows = []
     for (task, condition, outcome), by_seed in values.items():
         preset, authors = without(condition, OTHER_RECIPE), changes_of(condition).get(OTHER_RECIPE) == AUTHORS

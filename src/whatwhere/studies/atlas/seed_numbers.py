@@ -1,4 +1,4 @@
-"""Numbers over seeds that answers are made from: contrasts, shares of models, the largest effect, rank correlations."""
+"""Numbers over seeds for the answers: contrasts, shares of models, the largest effect, rank correlations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whatwhere.studies.atlas.item_verdicts import LETTER, NUMBER
 from whatwhere.studies.atlas.seed_effects import Values, paired
 from whatwhere.studies.atlas.tables import OUTCOMES, Effect, Item, ItemVerdict
 from whatwhere.studies.dynamics.association import rank_correlation
-from whatwhere.studies.seed_means import excludes_zero, in_words, over_seeds
+from whatwhere.studies.seed_means import estimate_text, excludes_zero, over_seeds
 
 FEWEST = 4
 """Conditions for a rank correlation over them."""
@@ -22,7 +22,7 @@ FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Everything that answers are made from."""
+    """The data of the answers."""
 
     items: Sequence[Item]
     values: Values
@@ -65,7 +65,7 @@ class Answered:
         return found
 
     def largest(self, task: str, outcome: str) -> str:
-        """The effect that is largest in size, in words; it was chosen after the fact, and its interval says so."""
+        """The largest effect, in words; it says that the effect was chosen afterwards."""
         rows = [
             row
             for row in self.effects
@@ -77,8 +77,8 @@ class Answered:
         where = condition_text({most.factor: most.level}) + (f" at {most.at}" if most.at != BASE else "")
         sure = sum(excludes_zero(row.difference) for row in rows)
         return (
-            f"Of {len(rows)} effects the largest is that of {where}, {in_words(most.difference)}, chosen afterwards; "
-            f"intervals without 0: {sure}."
+            f"Of {len(rows)} effects the largest is that of {where}, {estimate_text(most.difference)}, chosen "
+            f"afterwards; intervals without 0: {sure}."
         )
 
     def correlation(self, first: str, second: str) -> Estimate:

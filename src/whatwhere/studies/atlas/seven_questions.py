@@ -22,7 +22,7 @@ from whatwhere.studies.atlas.seed_effects import paired
 from whatwhere.studies.atlas.seed_numbers import FEWEST, Answered, mean
 from whatwhere.studies.atlas.tables import Answer
 from whatwhere.studies.claim import listed
-from whatwhere.studies.seed_means import in_words, over_seeds
+from whatwhere.studies.seed_means import estimate_text, over_seeds
 
 DECOY, NO_DROPOUT, TWICE, LONGER = "decoy", "attention dropout 0", "rate x2", "steps x2"
 MOST, HALF = 0.9, 0.5
@@ -31,7 +31,7 @@ FIGURE_ENDS = 100
 _NEEDS_MORE = f"needs items of {FEWEST_CONDITIONS} conditions"
 LATER_TAU = "pure_share_tau0.1"
 Part = tuple[Estimate, str]
-"""A number, and what the data say; of a number that is not there, what is needed."""
+"""A number and a detail in words; for an undefined number, what it needs."""
 
 
 def _leak(a: Answered) -> dict[str, Part]:
@@ -89,13 +89,13 @@ def _last(a: Answered) -> dict[str, Part]:
     seeds = sorted({seed for by_seed in orders for seed in by_seed})
     order = over_seeds((mean(one[seed] for one in orders if seed in one) for seed in seeds), -1.0, 1.0)
     forward = sum(mean(by_seed.values()) > 0 for by_seed in orders)
-    told = (
+    text = (
         f"above 0, from the first layers to the last, in {forward} of {len(orders)} conditions; below 0 would be from "
         "the end backwards. Gradients: whatwhere dynamics RUN --gradients"
     )
     return {
         "letter": (deep, models if deep.n else "needs letter items"),
-        "order": (order, told if order.n else "needs letter items"),
+        "order": (order, text if order.n else "needs letter items"),
         "shallow": (shallow, "of those that learn" if shallow.n else "needs letter items of 4 or 6 layers"),
     }
 
@@ -158,8 +158,8 @@ def answers(found: Answered) -> list[Answer]:
         for key, part in question.parts.items():
             value, detail = parts[key]
             result = came_out(part, value)
-            told = "Not answered:" if result == NOT_ANSWERED else f"{in_words(value)};"
-            sentence = f"{told} {detail.removesuffix('.')}."
+            text = "Not answered:" if result == NOT_ANSWERED else f"{estimate_text(value)};"
+            sentence = f"{text} {detail.removesuffix('.')}."
             rows.append(Answer(name, key, part.number, value, part.expected, part.threshold, result, sentence))
     return rows
 

@@ -1,4 +1,4 @@
-"""What a person reads of the atlas in the terminal."""
+"""The terminal summary of the atlas."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from whatwhere.studies.atlas.predictions import NOT_ANSWERED, read_predictions
 from whatwhere.studies.atlas.seven_questions import HALF, MOST
 from whatwhere.studies.atlas.tables import OUTCOMES, Answer, Cell, Item, Missing, RecipePair
 from whatwhere.studies.results import Results
-from whatwhere.studies.seed_means import FEWEST_SEEDS, in_words
+from whatwhere.studies.seed_means import FEWEST_SEEDS, estimate_text
 from whatwhere.studies.terminal import remark, table
 
 SIGNS = {HOLDS: "+", FAILS: "-", DEPENDS: "~"}
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """What was run, the answers beside the predictions, and the map in short."""
+    """The runs, the answers with their predictions, and a short map."""
     items, cells = results.rows("items", Item), results.rows("map", Cell)
     blocks: list[RenderableType] = [f"The atlas {escape(results.name)}: {_run(items)}", _learned(items)]
     blocks += missing_note(results.rows("missing", Missing))
@@ -39,12 +39,12 @@ def summary(results: Results) -> Sequence[RenderableType]:
 
 
 def missing_note(missing: Sequence[Missing], what: str = "items") -> list[RenderableType]:
-    """How much of a sweep has no results, and why the first has none; nothing if all have."""
+    """How many items have no results, and the reason for the first; empty if all have."""
     if not missing:
         return []
     first = missing[0]
-    told = f"{len(missing)} {what} have no results. The first: {first.item} ({first.status}) {first.problem}"
-    return [remark(told.strip())]
+    sentence = f"{len(missing)} {what} have no results. The first: {first.item} ({first.status}) {first.problem}"
+    return [remark(sentence.strip())]
 
 
 def _run(items: Sequence[Item]) -> str:
@@ -80,15 +80,15 @@ def _answers(rows: Sequence[Answer]) -> list[RenderableType]:
         blocks += [Text(f"\n{question.question}", style="bold")] if mine else []
         for row in mine:
             came = _upper(row.came_out.replace("otherwise", "not as expected"))
-            told = f"{came}. {_upper(row.number)}: {in_words(row.value)}; expected {row.threshold}."
-            blocks.append(Padding(Text(told), (0, 0, 0, 2)))
+            sentence = f"{came}. {_upper(row.number)}: {estimate_text(row.value)}; expected {row.threshold}."
+            blocks.append(Padding(Text(sentence), (0, 0, 0, 2)))
     if left := len(rows) - len(answered):
         blocks.append(f"\n{left} of {len(rows)} numbers are not answered yet: the table answers says what each needs.")
-    told = (
+    sentence = (
         f"Intervals are 95 %, t over seeds; with three seeds they are wide. Fewer than {FEWEST_SEEDS} seeds leave an "
         "answer open. What is expected was fixed before the first run. The table answers and the page say more."
     )
-    return [*blocks, remark(told)]
+    return [*blocks, remark(sentence)]
 
 
 def _recipes(pairs: Sequence[RecipePair]) -> list[RenderableType]:
@@ -115,12 +115,12 @@ def _map(cells: Sequence[Cell]) -> list[RenderableType]:
         made.add_row(escape(claim), f" {mine[0].about}", *(f" {n}" for n in numbers), f" {shares[claim]:.2f}")
     wide = share_of_conditions(widely_tested(cells)).values()
     held, failed = sum(share >= MOST for share in wide), sum(share < HALF for share in wide)
-    told = (
+    sentence = (
         f"Conditions in which a claim holds with every seed, fails with every seed, or depends on the seed; share: of "
         f"seeds, mean over conditions. Of {len(wide)} claims tested under {FEWEST_CONDITIONS} or more, {held} "
         f"reach {MOST} and {failed} stay below {HALF}. The table map has all."
     )
-    return [made, remark(told)]
+    return [made, remark(sentence)]
 
 
 def _upper(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The items of a sweep that are done, read through their runs and results; what is missing is named."""
+"""Reads the finished items of a sweep from their runs and results, and lists the missing ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whatwhere.store.files import read_bytes
 from whatwhere.store.manifest import Manifest
 from whatwhere.studies import study_named
 from whatwhere.studies.atlas.tables import Missing
-from whatwhere.studies.results import Results, fitting
+from whatwhere.studies.results import Results, consistent_tables
 from whatwhere.studies.study import Progress
 from whatwhere.studies.subject import SWEEP_TABLE
 from whatwhere.training.run import Run
@@ -47,23 +47,23 @@ def sweep_table(directory: Path) -> list[tuple[str, str, str]]:
     except (ValueError, KeyError) as error:
         raise WhatwhereError(
             f"{path} is damaged: expected columns item, status and problem, got {error!s:.120}. "
-            "Make it anew with the command that made the sweep; what is done stays."
+            "Make it again with the command that made the sweep; what is done stays."
         ) from error
     for name, _, _ in rows:
         if not name or Path(name).name != name:
-            raise WhatwhereError(f"{path}: expected names of items without a path, got {name!r:.80}; make it anew.")
+            raise WhatwhereError(f"{path}: expected names of items without a path, got {name!r:.80}; make it again.")
     if len({name for name, _, _ in rows}) < len(rows):
-        raise WhatwhereError(f"{path}: expected one row for each item, got several for one; make it anew.")
+        raise WhatwhereError(f"{path}: expected one row for each item, got several for one; make it again.")
     return rows
 
 
 def read_items(
     directory: Path, read: Callable[[DoneItem], Found], progress: Progress, what: str = "items"
 ) -> tuple[list[tuple[DoneItem, Found]], list[Missing]]:
-    """Every item that is done, in the order of the sweep, with what ``read`` makes of it; and why others are not.
+    """Every finished item, in the order of the sweep, with the result of ``read``; and why others are missing.
 
-    A run that ended and was scored counts even if another study refused it: a model that solves nothing has no
-    mechanism to measure, and the atlas has to know that it did not learn.
+    A run that ended and was scored counts even if another study failed on it: a model that solves nothing has no
+    mechanism to measure, and the atlas must know that it did not learn.
 
     Raises:
         WhatwhereError: none is done, or the table of the sweep is damaged.
@@ -80,14 +80,14 @@ def read_items(
                 missing.append(Missing(name, status, problem or "not scored"))
             else:
                 item = DoneItem(name, run, studies)
-                with fitting(studies.values()):
+                with consistent_tables(studies.values()):
                     done.append((item, read(item)))
         except WhatwhereError as error:
             missing.append(Missing(name, "damaged", str(error)))
     if not done:
         raise WhatwhereError(
             f"expected a sweep with {what} that are done, got {directory} with {len(missing)} that are not. "
-            "Go on with the command that made it."
+            "Continue with the command that made it."
         )
     return done, missing
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import check_least
 from whatwhere.heads.estimate import Estimate
 
 OUTCOMES = {
@@ -63,8 +63,7 @@ class AtlasSettings:
     points: Annotated[int, "Points of each learning curve that are kept for the page."] = 20
 
     def __post_init__(self) -> None:
-        if self.points < 2:
-            raise WhatwhereError(f"expected 2 or more points of a curve, got {self.points}; raise points.")
+        check_least(self, points=2)
 
 
 @dataclass(frozen=True)

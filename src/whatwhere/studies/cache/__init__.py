@@ -1,4 +1,4 @@
-"""Which heads need the whole KV cache, and what does it cost if the others forget?"""
+"""Which heads need the whole KV cache, and what is the loss if the others keep only part of it?"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """How much each head needs keys that are far away, by several scores; and the order in which KV heads are streamed.
 
-A score of query heads becomes one of KV heads by its mean over the group that shares a KV head, as DuoAttention's
-on-the-fly variant in kvpress does it, too. The order is written in formats that others read:
+The score of a KV head is the mean over the query heads that share it, as in DuoAttention's on-the-fly variant in
+kvpress. The order is written in formats that other tools read:
 
 - ``duo_attention/full_attention_heads.tsv`` with ``config.json``: DuoAttention's pattern, which kvpress' press of that
-  name reads, too. A row per layer, a column per KV head; the larger a number, the longer the head keeps its whole
-  cache. Numbers are places in the order, from 0 to 1, so that any sparsity streams the heads of our policy.
+  name also reads. A row per layer, a column per KV head; heads with larger numbers keep their whole cache longer.
+  Numbers are places in the order, from 0 to 1, so that any sparsity streams the heads of our policy.
 - ``head_scores.json``: ``{"layer-head": [need]}`` on one line, as the scores of retrieval heads (Wu et al. 2024) are
   stored. Each query head has the need of its KV head. Heads without a score are left out.
 """
@@ -80,7 +80,7 @@ def far_mass(layer: LayerTrace, sink: int, recent: int) -> Float[Tensor, "head"]
 
 
 def need_rows(heads: Sequence[HeadScore], settings: CacheSettings) -> list[Need]:
-    """Each ranking of all KV heads; random ones as often as asked."""
+    """Each ranking of all KV heads, with the requested number of random ones."""
     names = sorted({(row.layer, row.kv_head) for row in heads})
     by_head = {
         POSITIONAL: [1 - row.rest_positional for row in heads],

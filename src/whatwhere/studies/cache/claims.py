@@ -1,4 +1,4 @@
-"""What the scores say about caches: our own readings; the paper does not speak of caches."""
+"""What the scores say about caches: our own claims, not the paper's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def beats(evidence: Evidence, other: str) -> Finding:
             if {row.ranking, row.other} == {POSITIONAL, other}]  # fmt: skip
     if not rows:
         raise NotTested(f"the rankings {POSITIONAL} and {other} were not both measured.")
-    found = {row.budget: row.difference if row.ranking == POSITIONAL else _turned(row.difference) for row in rows}
+    found = {row.budget: row.difference if row.ranking == POSITIONAL else _negated(row.difference) for row in rows}
     worst = max(found, key=lambda budget: found[budget].high)
     each = ", ".join(f"{100 * budget:g} %: {one.value:+.3f}" for budget, one in found.items())
     why = f"In nats per token, by share of streamed KV heads: {each}. It is least sure at {100 * worst:g} %."
     return Finding(found[worst].value, why, found[worst].interval, found[worst].n)
 
 
-def _turned(one: Estimate) -> Estimate:
+def _negated(one: Estimate) -> Estimate:
     return replace(one, value=-one.value, low=-one.high, high=-one.low)
 
 

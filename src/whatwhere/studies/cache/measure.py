@@ -1,6 +1,6 @@
 """Scores heads, streams KV heads in several orders, and measures what is lost: on text, and of a pass key.
 
-Rows are written run by run, and what the tables hold is not run again. Orders that stream the same heads share a run.
+Rows are written after each run; an interrupted study continues from them. Orders that stream the same heads share runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CacheTexts:
 
 
 def measure(model: Any, settings: CacheSettings, results: Results, progress: Progress) -> None:
-    """Measures what the tables do not hold yet, of a transformers model with its tokenizer."""
+    """Measures what the tables do not have yet, for a transformers model with its tokenizer."""
     texts, per_layer = texts_of(model, settings), kv_heads(model)
     group = model.heads // per_layer
     if not results.has("needs"):
@@ -128,7 +128,7 @@ def _fill(
     table: str, kind: type[Row], make: Callable[[StreamedSet, int], Row], work: Sequence[tuple[StreamedSet, int]],
     results: Results, progress: Progress,
 ) -> list[Row]:  # fmt: skip
-    """Makes the rows of each set and input that the table does not hold, and writes each as it comes."""
+    """Measures the missing rows of each set and input, and writes each at once."""
     rows = results.rows(table, kind)
     known = {(row.ranking, row.draw, row.budget, row.input): row for row in rows}
     same = {(one.streamed, at): known[*one.name, at] for one, at in work if (*one.name, at) in known}

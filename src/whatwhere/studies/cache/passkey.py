@@ -1,7 +1,7 @@
-"""Passkey prompts: a number is told within a text, and asked for at its end (Mohtashami and Jaggi 2023, Section 4.2).
+"""Passkey prompts: a number within a text, and a question for it at the end (Mohtashami and Jaggi 2023, Section 4.2).
 
-The sentence that tells it stands where a streamed head forgets it: after the sink, and more than the recent tokens
-before the answer begins.
+The sentence with the number is where a streamed head forgets it: after the sink, and more than the recent tokens before
+the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 DIGITS = 5
-TOLD = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
+SENTENCE = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
 ASKED = "\nWhat is the pass key? The pass key is"
 
 
@@ -37,7 +37,7 @@ class PasskeyPrompt:
     """Tokens of the answer."""
     place: int
     """Position of the first token of the sentence that tells the key."""
-    told: int
+    sentence: int
     """Tokens of that sentence."""
 
     @property
@@ -58,23 +58,23 @@ def make_prompts(
 ) -> list[PasskeyPrompt]:
     """Prompts as long as a window, filled with windows of the texts; the sentence moves from the start to the end.
 
-    It never stands within the first ``sink`` tokens, nor within the ``recent`` ones before the answer.
+    It is never within the first ``sink`` tokens or the ``recent`` ones before the answer.
     """
     keys = random.Random(seed)
     made = []
     for number in range(prompts):
         key = f"{keys.randrange(10**DIGITS):0{DIGITS}}"
-        told, (whole, start) = token_ids(tokenizer, TOLD.format(key=key)), answered(tokenizer, ASKED, key)
+        sentence, (whole, start) = token_ids(tokenizer, SENTENCE.format(key=key)), answered(tokenizer, ASKED, key)
         filler = windows[number % len(windows)].tolist()
         seq, answer = len(filler), len(whole) - start
-        last = seq - len(told) - max(recent + answer, len(whole))
+        last = seq - len(sentence) - max(recent + answer, len(whole))
         if last <= sink:
             raise WhatwhereError(
                 f"expected windows of at least {seq + sink + 1 - last} tokens for passkey prompts, got {seq}; "
                 "raise window, or leave passkeys out with prompts 0."
             )
         place = int(np.linspace(sink + 1, last, prompts)[number])
-        rest = seq - place - len(told) - len(whole)
-        ids = [*filler[:place], *told, *filler[place : place + rest], *whole]
-        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(told)))
+        rest = seq - place - len(sentence) - len(whole)
+        ids = [*filler[:place], *sentence, *filler[place : place + rest], *whole]
+        made.append(PasskeyPrompt(torch.tensor([ids]), answer, place, len(sentence)))
     return made

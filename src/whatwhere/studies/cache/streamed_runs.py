@@ -1,7 +1,7 @@
-"""The model with some KV heads streamed: what it loses on text, whether it finds pass keys, which order is better.
+"""The model with some KV heads streamed: its loss on text, whether it finds pass keys, which order is better.
 
 A streamed KV head is simulated by masks: every query of its group sees the first ``sink`` and the last ``recent`` keys,
-at the positions that they have. So a whole window passes at once, as if the cache had forgotten from its start.
+at their own positions. So a whole window takes one forward pass.
 Orders of KV heads are compared by means over windows, window by window.
 """
 
@@ -50,7 +50,7 @@ class StreamedSet:
 
     @property
     def name(self) -> tuple[str, int, float]:
-        """By which rows of tables know it."""
+        """Its key in the tables."""
         return self.ranking, self.draw, self.budget
 
     def masks(self, group: int, settings: CacheSettings) -> list[MaskFar]:
@@ -88,7 +88,7 @@ def token_losses(
 
 
 def can_find_keys(answers: Iterable[PromptAnswer]) -> bool:
-    """Whether the model with the full cache finds enough pass keys that forgetting could be seen."""
+    """Whether the model with the full cache finds enough pass keys for a comparison."""
     return share_right(row for row in answers if row.ranking == FULL).value >= ABLE
 
 
@@ -108,12 +108,12 @@ def policy_rows(
     for ranking, budget in dict.fromkeys((one.ranking, one.budget) for one in sets if one.ranking != FULL):
         here = [one for one in sets if (one.ranking, one.budget) == (ranking, budget)]
         lost = [row for row in losses if (row.ranking, row.budget) == (ranking, budget)]
-        told = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
+        answered = [row for row in answers if (row.ranking, row.budget) == (ranking, budget)]
         kept = [one.cache(heads, settings.sink + settings.recent) for one in here]
         above = mean([row.loss - full[row.input] for row in lost], [row.input for row in lost], settings.seed)
-        key_loss = mean([row.loss for row in told], [row.input for row in told], settings.seed)
+        key_loss = mean([row.loss for row in answered], [row.input for row in answered], settings.seed)
         streamed, cache = len(here[0].streamed), float(np.mean(kept))
-        rows.append(Policy(ranking, budget, streamed, cache, above, share_right(told), key_loss))
+        rows.append(Policy(ranking, budget, streamed, cache, above, share_right(answered), key_loss))
     return rows
 
 

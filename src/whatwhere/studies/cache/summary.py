@@ -1,4 +1,4 @@
-"""What a person reads of the study ``cache`` in the terminal."""
+"""The terminal summary of the study ``cache``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.language_models.passages import TextSettings
 
@@ -47,7 +47,7 @@ class CacheSettings(TextSettings):
     seed: Annotated[int, "Seed of random orders, pass keys, repeated tokens and intervals."] = 0
 
     def __post_init__(self) -> None:
-        self.check_least(inputs=1, scored=1, recent=1, draws=1, sink=0, prompts=0)
+        check_least(self, inputs=1, scored=1, recent=1, draws=1, sink=0, prompts=0)
         if self.window < self.sink + self.recent + 2:
             raise WhatwhereError(
                 f"expected windows of at least {self.sink + self.recent + 2} tokens, so that a streamed head forgets "

@@ -1,4 +1,4 @@
-"""What are positional and symbolic heads of a language model for? Heads are changed by label, against controls."""
+"""What are positional and symbolic heads of a language model for? Interventions on heads by label, with controls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which heads are changed together: of each label equally many, in layers as near as possible, and random controls.
+"""The sets of heads that are changed together: equally many of each label, in similar layers, and random controls.
 
-The label with the fewest heads sets the number and the layers. Of every other label those heads are taken that lie
-nearest to these layers. The control of a label is drawn from heads of other labels, a random one in the layer of each
-head; where a layer has too few, in the nearest one. All are assignments of least total distance.
+The label with the fewest heads sets the number and the layers. From every other label the heads nearest to these layers
+are taken. The control of a label is drawn from heads of other labels, a random one in the layer of each head; if a
+layer has too few, in the nearest one. All are assignments of least total distance.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from whatwhere.studies.language_models.tables import HeadRow
 from whatwhere.trace.interventions import ClosePlanes, Head, Intervention, MaskFar
 
 FIRST = 1
-"""Keys at the start that stay visible when far keys are masked: language models park attention there."""
+"""Keys at the start that stay visible when far keys are masked: language models put unused attention there."""
 
 
 def head_sets(rows: Sequence[HeadRow], settings: CausalSettings) -> list[Member]:

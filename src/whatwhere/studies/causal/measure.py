@@ -1,8 +1,8 @@
-"""What happens when heads are changed by label: ablated, their planes closed, their far keys masked.
+"""Measures the effect of changing heads by label: ablation, closed planes, masked far keys.
 
-Heads are labelled by the study ``heads`` on windows of the texts. A head is ablated by writing, at each position, the
-mean of what it writes over all inputs of the probe. Each change of a label's heads stands against the same change of
-random other heads in the same layers. The table of runs grows change by change, and what it holds is not run again.
+The study ``heads`` labels the heads on windows of the texts. An ablated head writes, at each position, its mean output
+over all inputs of the probe. Each change of a label's heads is compared with the same change of random other heads in
+the same layers. The table of runs is written after each change; an interrupted study continues from it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ TOKENS_AT_ONCE = 1024
 """Tokens per forward pass; their logits take 1 GB with a vocabulary of 262,144."""
 UNCHANGED: Condition = (None, None, None)
 Means = dict[int, Float[Tensor, "seq head d_value"]]
-"""By layer, what each head writes on average at each position."""
+"""By layer, the mean output of each head at each position."""
 
 
 def measure(model: Traceable, settings: CausalSettings, results: Results, progress: Progress) -> None:
-    """Labels the heads of a language model, then measures each change that the results do not hold yet.
+    """Labels the heads of a language model, then measures each change that the results do not have yet.
 
     Raises:
         WhatwhereError: it is a model of ours, there is no text, or no label has enough heads.
@@ -104,7 +104,7 @@ def _parts(probe: Probe) -> Iterator[tuple[slice, dict[str, Tensor]]]:
 
 
 def _means(model: RotaryModel, probe: Probe) -> Means:
-    """What every head writes on average over the inputs of a probe, padding left out."""
+    """The mean output of every head over the inputs of a probe, without padding."""
     sums: Means = {}
     for _, tokens in _parts(probe):
         inputs = model.inputs(tokens)
@@ -118,7 +118,7 @@ def _means(model: RotaryModel, probe: Probe) -> Means:
 def _ability(probe: Probe, runs: Sequence[Run], seed: int) -> Ability:
     own = [row for row in runs if row.probe == probe.name]
     loss, right = mean([row.loss for row in own], seed=seed), mean([row.right for row in own], seed=seed)
-    able = not right.low <= probe.chance  # a text has no chance level, and is always measured
+    able = not right.low <= probe.chance  # a text has no chance level (NaN), and is always measured
     return Ability(probe.name, int(probe.asked.sum()), loss, right, probe.chance, able)
 
 

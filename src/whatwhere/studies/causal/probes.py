@@ -1,13 +1,13 @@
-"""What a language model is asked: inputs whose marked tokens it must predict.
+"""Probes of a language model: inputs whose marked tokens it must predict.
 
 - ``text``: windows of the texts.
-- ``induction``: random tokens, twice; the second copy. What a token is tells what follows.
-- ``back``: two random tokens in a pattern of 5 or 7 places, again and again; the last half. Each token comes several
-  times in a pattern, so what stands k places back tells what follows, and one token alone does not.
+- ``induction``: random tokens, twice; the second copy. The token determines the next one.
+- ``back``: two random tokens in a repeated pattern of 5 or 7 places; the last half. Each token occurs several times in
+  a pattern, so the token k places back determines the next one, and the last token alone does not.
 - ``name``: a name, some text, and the question for the name.
 - ``number-4``, ``letter-4``: the paper's one-hop tasks with its prompts (Appendix "Generalization on LLMs").
 
-Whatever the model's tokenizer puts before a text stands before every input.
+Every input begins with what the model's tokenizer puts before a text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Probe:
     asked: Bool[Tensor, "item seq"]
     """The tokens that are to be predicted."""
     chance: float
-    """What guessing gets right; undefined for a text."""
+    """The accuracy of guessing; undefined for a text."""
     whole: bool
     """Whether an input is right only if all its tokens are."""
 
@@ -78,7 +78,7 @@ class Probe:
 
 
 def make_probes(tokenizer: PreTrainedTokenizerBase, scored: ScoredInputs, settings: CausalSettings) -> list[Probe]:
-    """Everything that is asked of a model; ``scored`` holds the windows of the texts."""
+    """All probes of a model; ``scored`` has the windows of the texts."""
     first = first_tokens(tokenizer)
     rng = np.random.default_rng(settings.seed)
     windows = scored.ids.tolist()
@@ -137,7 +137,7 @@ def _name(
                 f"expected far of at most {len(text)}, the tokens of text in a window, got {settings.far}; lower far "
                 "or raise window."
             )
-        told = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *text[: settings.far]]
-        rows.append([*told, *question])
-        starts.append(len(told) + start)
+        before = [*first, *token_ids(tokenizer, f"My name is {name}.\n"), *text[: settings.far]]
+        rows.append([*before, *question])
+        starts.append(len(before) + start)
     return _probe(NAME, rows, starts, 1 / len(NAMES), whole=True)

@@ -1,4 +1,4 @@
-"""What a person reads of the study ``causal`` in the terminal."""
+"""The terminal summary of the study ``causal``."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.language_models.tables import HeadsSettings
 
@@ -16,7 +16,6 @@ TEXT, INDUCTION, BACK, NAME = "text", "induction", "back", "name"
 """What the model does: predict a text, repeat random tokens, repeat by position alone, recall a name."""
 FEWEST = 2
 """Heads of a label without which it is left out."""
-_LEAST = {"inputs": 2, "heads": 1, "draws": 1, "prompts": 2, "far": 1, "recent": 1}
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,10 @@ class CausalSettings:
     seed: Annotated[int, "Seed of random tokens, draws and intervals."] = 0
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}; raise {name}.")
+        check_least(self, inputs=2, heads=1, draws=1, prompts=2, far=1, recent=1)
         if min(self.sizes, default=1) < 1:
             raise WhatwhereError(f"expected sizes of 1 or more, got {min(self.sizes)}; leave it out.")
-        self.scoring.check_texts(least=1)  # its mistakes are these settings' mistakes
+        self.scoring.check_texts(least=1)
 
     @cached_property
     def scoring(self) -> HeadsSettings:
@@ -86,7 +83,7 @@ class Ability:
     loss: Estimate
     """In nats per token; over inputs."""
     right: Estimate
-    """Share of tokens (of a prompt: of inputs) for which the likeliest answer is right."""
+    """Share of tokens (of a prompt: of inputs) for which the most likely answer is right."""
     chance: float
     """What guessing gets; undefined for a text."""
     able: bool

@@ -1,7 +1,7 @@
 """Chat models on the one-hop tasks: Section 3.7, Figures 5C and 5D, and their table.
 
-Only what was measured of chat models is judged, not the reference solvers; where nothing was, the paper's own numbers
-are told.
+Only measurements of chat models are judged, not those of reference solvers; without any, the paper's own numbers are
+reported.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
 
 ONE_HOP = "one_hop_"
-"""The tasks of the paper begin so; others of the benchmark are not in it."""
+"""Prefix of the paper's tasks; the benchmark has others too."""
 NOT_CHAT = ("reference/", "whatwhere/", "mockllm/")
-"""Providers whose models are no chat models: solvers to compare with, our own models, and stand-ins."""
+"""Providers without chat models: reference solvers, our own models, and mocks."""
 SIZES = (32, 100)
 
 
@@ -47,7 +47,7 @@ def _measured(evidence: Evidence) -> list[_Point]:
 
 
 def _of_points(measure: Callable[..., Finding]) -> Callable[..., Finding]:
-    """Judges what was measured; if nothing was, tells what the same question finds in the paper's numbers."""
+    """Judges the measurements; without any, reports the result for the paper's numbers."""
 
     @wraps(measure)
     def judged(evidence: Evidence, **asked: Any) -> Finding:
@@ -94,7 +94,7 @@ def beyond(points: Sequence[_Point], task: str, limits: Sequence[float], above: 
 
 
 def _least(points: Sequence[_Point]) -> int | None:
-    """The fewest replies that a number is made of; the paper does not say how many its own are."""
+    """The fewest replies of a number; None for the paper's, which does not report them."""
     return int(min(point.n for point in points)) if all(point.n == point.n for point in points) else None
 
 

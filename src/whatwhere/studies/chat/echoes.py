@@ -1,6 +1,6 @@
-"""Strikes keys out of what a server echoes before inspect-ai keeps it, so that no file ever holds one.
+"""Removes keys that a server echoes before inspect-ai stores them, so that no file ever holds one.
 
-A process that is killed cannot tidy up its logs. So keys are struck out twice on their way there: from what the
+A process that is killed cannot tidy up its logs. So keys are removed twice on their way there: from what the
 provider returns or raises (before it is cut to length, coloured or wrapped, which would leave pieces of a key), and
 from all that the recorder of logs writes (requests, headers, and what a provider keeps of a call that is under way).
 """
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _COLOURED, _PLAIN = "traceback_ansi", "traceback"
 
 
-def strike_replies(model: Model, keys: Sequence[str]) -> None:
+def clean_replies(model: Model, keys: Sequence[str]) -> None:
     """Makes a model return and raise nothing that holds a key."""
     generate = model.api.generate
 
-    async def struck(*arguments: Any, **named: Any) -> Any:
+    async def generate_clean(*arguments: Any, **named: Any) -> Any:
         try:
             made = await generate(*arguments, **named)
         except Exception as error:
@@ -36,22 +36,22 @@ def strike_replies(model: Model, keys: Sequence[str]) -> None:
             raise clean from None
         output, call = made if isinstance(made, tuple) else (made, None)
         if call is not None:
-            _strike_call(call, keys)
-        output = without_keys(output, keys) if isinstance(output, Exception) else _struck_output(output, keys)
+            _clean_call(call, keys)
+        output = without_keys(output, keys) if isinstance(output, Exception) else _cleaned_output(output, keys)
         return output if call is None else (output, call)
 
-    model.api.generate = struck
+    model.api.generate = generate_clean
 
 
-def _struck_output(output: ModelOutput, keys: Sequence[str]) -> ModelOutput:
+def _cleaned_output(output: ModelOutput, keys: Sequence[str]) -> ModelOutput:
     content = output.model_dump(mode="json")
-    clean = struck(content, keys)
+    clean = cleaned(content, keys)
     return output if clean == content else type(output).model_validate(clean)
 
 
-def _strike_call(call: ModelCall, keys: Sequence[str]) -> None:
+def _clean_call(call: ModelCall, keys: Sequence[str]) -> None:
     """In place, because a log that is being written refers to it."""
-    call.request, call.response = struck(call.request, keys), struck(call.response, keys)
+    call.request, call.response = cleaned(call.request, keys), cleaned(call.response, keys)
 
 
 def without_keys(error: Exception, keys: Sequence[str]) -> Exception:
@@ -60,10 +60,10 @@ def without_keys(error: Exception, keys: Sequence[str]) -> Exception:
         return error
     chain: list[BaseException] = [error]
     for one in chain:  # grows
-        one.args = tuple(struck(list(one.args), keys))
+        one.args = tuple(cleaned(list(one.args), keys))
         for name, value in list(vars(one).items()):
             if isinstance(value, str | dict | list):
-                setattr(one, name, struck(value, keys))
+                setattr(one, name, cleaned(value, keys))
         more = [one.__cause__, one.__context__, *(one.exceptions if isinstance(one, BaseExceptionGroup) else ())]
         chain += [other for other in more if other is not None and other not in chain]
     return RuntimeError(without(str(error), keys)) if _shown(error, keys) else error
@@ -74,18 +74,18 @@ def _shown(error: Exception, keys: Sequence[str]) -> bool:
     return any(key in shown for key in keys)
 
 
-def struck(content: Any, keys: Sequence[str]) -> Any:
-    """Lists, dictionaries and texts, as JSON has them, with every key struck out of them."""
+def cleaned(content: Any, keys: Sequence[str]) -> Any:
+    """Lists, dictionaries and texts, as JSON has them, without the keys."""
     if isinstance(content, str):
         return without(content, keys)
     if isinstance(content, dict):
-        return {without(str(name), keys): struck(value, keys) for name, value in content.items()}
-    return [struck(value, keys) for value in content] if isinstance(content, list) else content
+        return {without(str(name), keys): cleaned(value, keys) for name, value in content.items()}
+    return [cleaned(value, keys) for value in content] if isinstance(content, list) else content
 
 
 @contextmanager
-def striking_recorder(keys: Sequence[str]) -> Iterator[None]:
-    """Strikes keys out of all that inspect-ai writes into logs.
+def recorder_without_keys(keys: Sequence[str]) -> Iterator[None]:
+    """Removes keys from all that inspect-ai writes into logs.
 
     Raises:
         WhatwhereError: this version of inspect-ai writes its logs in another way.
@@ -103,7 +103,7 @@ def striking_recorder(keys: Sequence[str]) -> Iterator[None]:
 
     def written(*arguments: Any, **named: Any) -> bytes:
         content: bytes = plain(*arguments, **named)
-        return json.dumps(_uncoloured(struck(json.loads(content), keys))).encode()
+        return json.dumps(_uncoloured(cleaned(json.loads(content), keys))).encode()
 
     recorder.to_json_safe = written
     try:

@@ -1,16 +1,16 @@
 """From a model's reply to its answer: strictly as in the paper, and leniently.
 
-*Strict* is the paper's rule as far as it is given: the reply, trimmed, is compared exactly, upper and lower case apart.
-*Lenient* also reads an answer that is wrapped (quotes, a full stop, other case), that stands alone on the first line
-with an explanation after it, or that the reply states as its conclusion, if all of these name one token. Neither
-guesses: a reply that names none, or several, is *no answer*, which is counted apart from a *wrong* one.
+*Strict* is the paper's rule as far as it is given: the trimmed reply is compared exactly, with case.
+*Lenient* also reads an answer that is wrapped (quotes, a full stop, other case), that is alone on the first line with
+an explanation after it, or that the reply states as its conclusion, if all of these name one token. Neither guesses: a
+reply that names none, or several, is *no answer*, which is counted separately from a *wrong* one.
 
-The awkward cases, decided here and tested:
+Special cases:
 
-- A truncated reply is no answer, whatever it says so far: its first letters may be the start of a sentence.
+- A truncated reply is no answer: its first letters may be the start of a sentence.
 - A refusal, an empty reply, or a reply that only restates the question is no answer.
 - A letter in prose ("a", "I") is an English word; in the number task it counts if it is quoted or concludes a phrase.
-- A longer reply that negates or corrects anything ("not k7", "wait, no") is no answer: what it withdraws is unclear.
+- A longer reply that negates or corrects anything ("not k7", "wait, no") is no answer, because it is ambiguous.
 - A well-formed token that does not occur in the sequence is an answer, and wrong.
 """
 
@@ -26,7 +26,7 @@ TOKENS = {
     "multi_hop_number": "[a-z]{1,2}",
     "multi_hop_letter": "[a-z][1-9]",
 }
-"""What an answer looks like in each task."""
+"""The pattern of an answer in each task."""
 
 _WRAPPING = " \t\r\n\"'`*_.,:;!()[]{}<>\u201c\u201d\u2018\u2019\xab\xbb"
 _OPEN, _CLOSE = "[\"'`*(\\[\u201c\u2018]", "[\"'`*)\\]\u201d\u2019]"
@@ -37,7 +37,7 @@ _WITHDRAWS = re.compile(
 
 
 class Verdict(StrEnum):
-    """What became of one question."""
+    """The outcome of one question."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -45,8 +45,8 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What was read out of a reply; None where there is no answer."""
+class ReadAnswer:
+    """The answers read from a reply; None for no answer."""
 
     strict: str | None
     lenient: str | None
@@ -57,17 +57,17 @@ class Reading:
         return verdict.get(self.strict, Verdict.WRONG), verdict.get(self.lenient, Verdict.WRONG)
 
 
-def read_answer(task: str, reply: str, *, truncated: bool = False) -> Reading:
+def read_answer(task: str, reply: str, *, truncated: bool = False) -> ReadAnswer:
     """Reads the answer of one reply to a task of :data:`TOKENS`, without any separate reasoning.
 
     ``truncated`` tells that the model was cut off (a token limit, a filter) before it ended.
     """
     if truncated:
-        return Reading(None, None)
+        return ReadAnswer(None, None)
     trimmed = reply.strip()
     if re.fullmatch(TOKENS[task], trimmed):
-        return Reading(trimmed, trimmed)
-    return Reading(None, _lenient(TOKENS[task], trimmed))
+        return ReadAnswer(trimmed, trimmed)
+    return ReadAnswer(None, _lenient(TOKENS[task], trimmed))
 
 
 def _lenient(token: str, reply: str) -> str | None:
@@ -78,7 +78,7 @@ def _lenient(token: str, reply: str) -> str | None:
     if explanation or not named:
         if _WITHDRAWS.search(reply):
             return None
-        # A bare token ends its phrase ("the answer is a." but not "the answer is a letter"); a quoted one may go on.
+        # A bare token ends its phrase ("the answer is a." but not "the answer is a letter"); a quoted one may continue.
         ends = rf"(?:{_CLOSE}|\s*[.,;!]|\s*$)"
         stated = rf"{_STATES}\s*{_OPEN}*({token}){ends}"
         quoted_last = rf"{_OPEN}({token}){_CLOSE}[{re.escape(_WRAPPING)}]*\Z"

@@ -1,4 +1,4 @@
-"""Figure 5C and D with what was measured here beside it, positional profiles, and the table of the appendix."""
+"""Figure 5C and D next to our measurements, positional profiles, and the table of the appendix."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def draw_accuracy(results: Mapping[str, Results]) -> Figure:
 
 
 def _curve(axes: Axes, points: Sequence[Point], task: str, line: str, sizes: Sequence[int]) -> None:
-    """Accuracy on one task, and below it what a guess scores that does not look at the window."""
+    """Accuracy on one task, and the accuracy of a guess that does not look at the window."""
     name = task.rsplit("_", 1)[1]
     size, accuracy, deviation = zip(*points, strict=True)
     axes.errorbar(size, accuracy, yerr=deviation, fmt=line, color=TASK[name], markersize=3.5, linewidth=1.3,
@@ -82,7 +82,7 @@ def _curve(axes: Axes, points: Sequence[Point], task: str, line: str, sizes: Seq
 def draw_profile(results: Mapping[str, Results]) -> Figure:
     """Accuracy against the distance of the answer, for each measured model: a row per task, a line per size.
 
-    Where there are one-hop tasks they alone are shown: with several hops the answer's distance is not that of a hop.
+    If there are one-hop tasks, only they are shown: with several hops the answer's distance is not that of a hop.
     """
     (one,) = results.values()
     everything = one.rows("profile", Profile)

@@ -47,8 +47,8 @@ class Logged:
 def read_logs(directories: Iterable[Path]) -> list[Logged]:
     """Reads every log of the benchmark in some directories and below, one for each model and block.
 
-    Where a block was asked more than once (a retry that was killed leaves its beginnings behind), the log with the
-    most replies counts, and of equals the latest. Logs of other benchmarks are passed over.
+    If a block was asked more than once (a killed retry leaves an incomplete log), the log with the most replies counts,
+    and of equals the latest. Logs of other benchmarks are ignored.
 
     Raises:
         WhatwhereError: one block of a model was asked with different sequences or versions of the task.

@@ -1,8 +1,8 @@
-"""Asks a model everything that is wanted and that no log has yet, then tabulates the logs.
+"""Asks a model all questions that have no reply in the logs yet, then tabulates the logs.
 
 The results keep inspect-ai's logs in ``logs/``, one per task, size and run, which ``inspect view`` opens. Each reply is
-written to its log when it comes. After an interrupt, a crash or kill -9 the next call asks only for what has no reply:
-what was under way is all that is lost. Retries, rate limits and concurrency are inspect-ai's.
+written to its log at once. After an interrupt, a crash or kill -9 the next call asks only the questions without a
+reply. Retries, rate limits and concurrency are inspect-ai's.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.studies.chat import tabulation
-from whatwhere.studies.chat.echoes import striking_recorder
+from whatwhere.studies.chat.echoes import recorder_without_keys
 from whatwhere.studies.chat.logs import Block, Logged, read_logs
 from whatwhere.studies.chat.plan import LOGS, Plan, make_plan
 from whatwhere.studies.chat.providers import PAPER
-from whatwhere.studies.chat.redaction import secrets, strike_out, without
+from whatwhere.studies.chat.redaction import remove_keys, secrets, without
 from whatwhere.studies.chat.tables import ChatSettings
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
@@ -40,11 +40,11 @@ def measure(subject: str | Path, settings: ChatSettings, results: Results, progr
         KeyboardInterrupt: it was interrupted; replies so far are kept.
     """
     if isinstance(subject, Path):
-        strike_out(subject)
+        remove_keys(subject)
         results.write("quoted", tabulation.quoted())
         _tabulate(results, read_logs([subject]), f"below {subject}")
         return
-    plan = None if subject == PAPER else make_plan(subject, settings)  # refuses keys before a file is written
+    plan = None if subject == PAPER else make_plan(subject, settings)  # checks for keys before a file is written
     results.write("quoted", tabulation.quoted())
     if plan is None:
         results.write("cells", [])
@@ -77,7 +77,7 @@ def _tabulate(results: Results, logs: Sequence[Logged], where: str) -> None:
 
 @contextmanager
 def _log_folder(plan: Plan, results: Results) -> Iterator[Path]:
-    """The folder of a plan's logs; results in memory have a passing one, but replies that cost money are kept."""
+    """The folder of a plan's logs; temporary for results in memory, which is an error for replies that cost money."""
     if results.manifest is not None:
         yield results.directory / LOGS / plan.folder
         return
@@ -90,10 +90,10 @@ def _log_folder(plan: Plan, results: Results) -> Iterator[Path]:
 
 
 def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
-    """Asks all blocks, or those of the screening if the model fails it; gives the blocks that were asked."""
+    """Asks all blocks, or only those of the screening if the model fails it; returns the blocks that were asked."""
     settings = plan.settings
     model = plan.provider.open(plan.arguments, greedy=settings.temperature == 0)
-    strike_out(folder, plan.arguments)  # an earlier version may have left some
+    remove_keys(folder, plan.arguments)  # an earlier version may have left some
     try:
         if settings.screen and (first := plan.screening):
             _ask_blocks(plan, model, first, folder, progress)
@@ -103,7 +103,7 @@ def _ask(plan: Plan, folder: Path, progress: Progress) -> list[Block]:
                 return first
         _ask_blocks(plan, model, plan.blocks, folder, progress)
     finally:
-        strike_out(folder, plan.arguments)
+        remove_keys(folder, plan.arguments)
     return plan.blocks
 
 
@@ -128,7 +128,7 @@ def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path,
     progress(what, done, wanted)
     observers.append(scored)
     try:
-        with redirect_stdout(sys.stderr), striking_recorder(secrets(plan.arguments)):
+        with redirect_stdout(sys.stderr), recorder_without_keys(secrets(plan.arguments)):
             eval_set(
                 [
                     TASKS[block.task](block.size, block.run, examples=settings.examples, max_tokens=settings.max_tokens)
@@ -143,7 +143,7 @@ def _ask_blocks(plan: Plan, model: Model, blocks: Sequence[Block], folder: Path,
                 log_buffer=1,  # a reply is on disk once it is scored
                 log_realtime=False,
                 log_refusals=False,
-                fail_on_error=True,  # a log with a failed question is not complete, and is taken up again
+                fail_on_error=True,  # a log with a failed question is not complete, and is retried
                 continue_on_fail=True,  # but the other questions of the task are asked first
                 retry_attempts=1,
                 max_tasks=2,

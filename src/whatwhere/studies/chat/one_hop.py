@@ -1,10 +1,10 @@
 """The questions for chat models: one-hop number and letter tasks, and the prompts (Appendix "Generalization on LLMs").
 
 A sequence is a window of ``size`` tokens and one query, with spaces between them. In the number task the window holds
-letters and the query is an integer: the answer stands that many places to the left. In the letter task the window holds
+letters and the query is an integer: the answer is that many places to the left. In the letter task the window holds
 letter-digit pairs and the query is two letters: the answer is the only pair that begins with the second of them. There
-are 26 letters, so in a longer window the other letters repeat; just the queried one is unique. (The paper does not say
-how answers are placed; here every distance is asked for equally often.)
+are 26 letters, so in a longer window the other letters repeat; only the queried one is unique. (The paper does not say
+how answers are placed; here every distance is equally frequent.)
 
 Prompts are read from ``prompts.toml``: the paper's for one hop, ours for several. Nothing here needs inspect-ai.
 """
@@ -31,7 +31,7 @@ from whatwhere.tasks.balance import balanced_cells
 TASKS = ("number", "letter")
 DIGITS = "123456789"
 MULTI_HOP = {"number": NumberTask(), "letter": LetterTask(generator="decoy")}
-"""The tasks of several hops; here each pointer of a letter sequence has one target: the rule is always clear."""
+"""The tasks of several hops; each pointer of a letter sequence has one target, so the rule is unambiguous."""
 _INPUT = re.compile(r'Input: "([^"]*)"')
 
 
@@ -94,10 +94,10 @@ def multi_hop_examples(task: str, size: int, seed: int, count: int = EXAMPLES) -
 
 
 def follow(sequence: str) -> list[int]:
-    """The oracle: the positions (from 0) that a reader visits, from the query to the answer.
+    """The oracle: the positions (from 0) on the path from the query to the answer.
 
-    It reads either task, of one hop or several, and the query tells which: an integer sends one that many places back;
-    two letters send one back to the nearest token that begins with the second. What does neither is the answer.
+    It works for both tasks, with one hop or several: an integer points that many places back; two letters point to the
+    nearest earlier token that begins with the second. Any other token is the answer.
     """
     tokens = sequence.split()
     points = str.isdigit if tokens and tokens[-1].isdigit() else str.isalpha
@@ -119,7 +119,7 @@ def solve(sequence: str) -> str:
 
 
 def floors(task: str, size: int) -> tuple[float, float]:
-    """What guessing scores: without a look at the window, and uniformly among its tokens (NaN for several hops).
+    """The accuracy of guessing: without the window, and uniformly among its tokens (NaN for several hops).
 
     A guess that reads only the query has one letter of 26 in the number task; in the letter task the query gives the
     letter, and one digit of 9 is left. A token of the window is the right place once in ``size``. Elsewhere it may
@@ -133,7 +133,7 @@ def floors(task: str, size: int) -> tuple[float, float]:
 
 
 def digest(examples: Sequence[Example]) -> str:
-    """A name for a set of sequences, so that results on other sequences are not taken for the same measurement."""
+    """A checksum of a set of sequences."""
     text = "\n".join(f"{example.sequence} -> {example.answer}" for example in examples)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -155,7 +155,7 @@ def sequences_in(text: str) -> list[str]:
 
 
 def asked_sequence(text: str) -> str:
-    """The sequence that a prompt asks about, for models that read sequences and no prose."""
+    """The sequence that a prompt asks about, for models that read only sequences."""
     found = sequences_in(text)
     if not found:
         raise WhatwhereError(f'expected a prompt with a line such as Input: "a b 2", got {text[:80]!r}.')

@@ -1,4 +1,4 @@
-"""What to ask of a model, and what that will cost."""
+"""The questions for a model, and their estimated cost."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LOGS = "logs"
 ANSWER_TOKENS = 4
 """Output tokens of a reply, for the estimate: an answer is one to three, and the end of the message is one."""
 BASE_SIZE = 16
-"""Where the paper's screening asks whether a model can do the task at all."""
+"""The size at which the paper's screening tests whether a model can do the task at all."""
 LONG = 100
-"""From this size on the screening asks for single-token replies."""
+"""From this size on the screening requires single-token replies."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that decides what one model is asked."""
+    """The model, the tasks and the settings of the questions."""
 
     provider: Provider
     tasks: tuple[str, ...]
@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def blocks(self) -> list[Block]:
-        """Every block; runs outermost, so that an interrupted measurement has whole runs."""
+        """Every block; runs outermost, so that an interrupted measurement has complete runs."""
         settings = self.settings
         return [
             Block(task, size, run)
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def effort(self) -> str | None:
-        """The reasoning effort that is asked for."""
+        """The requested reasoning effort."""
         return self.provider.effort(self.settings.reasoning)
 
     @property
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def folder(self) -> str:
-        """Of its logs: replies belong together if all but sizes, runs and tasks is the same; these may grow."""
+        """The folder of its logs: plans that differ only in sizes, runs or tasks share it."""
         settings = self.settings
         return fingerprint(
             [self.provider.model, self.provider.url, self.arguments, self.effort, settings.examples,
@@ -85,10 +85,10 @@ class Plan:
 
 
 def make_plan(model: str, settings: ChatSettings) -> Plan:
-    """The plan for a model; by default a model of ours is asked the task that it was trained on.
+    """The plan for a model; the default task of our own models is the one that they were trained on.
 
     Raises:
-        WhatwhereError: there is nothing to ask, or a key is among what is kept with the results.
+        WhatwhereError: there is nothing to ask, or an API key would be stored with the results.
     """
     check_kept(model, settings.base_url or "")
     check_arguments(arguments := _arguments(settings.model_args))
@@ -133,7 +133,7 @@ def _json(text: str) -> Any:
 
 
 def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:
-    """What is left to ask, before a token is spent. Tokens are estimated within some 20 % (docs/chat.md)."""
+    """The estimated cost of the remaining questions; tokens are right within about 20 % (docs/chat.md)."""
     if isinstance(subject, Path) or subject == PAPER:
         return Cost(f"{subject}: nothing is asked, its numbers are there", {"calls": 0}, paid=False)
     plan = make_plan(subject, settings)
@@ -161,6 +161,6 @@ def cost(subject: str | Path, settings: ChatSettings, results: Results) -> Cost:
 
 
 def prompt_tokens(block: Block) -> int:
-    """About how many tokens a prompt has: each word, mark, digit group and letter group counts as one."""
+    """Estimated tokens of a prompt: each word, mark, digit group and letter group counts as one."""
     words = len(re.findall(r"[A-Za-z]+|\d+|[^\w\s]", prompt(block.task, "")))
     return words + block.size * (2 if block.task.endswith("letter") else 1) + 1

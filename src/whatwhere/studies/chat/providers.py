@@ -1,4 +1,4 @@
-"""What is known of a model before it is asked: who serves it, whether calls cost money, how to switch reasoning off."""
+"""Properties of a provider: where it runs, whether calls cost money, how to switch reasoning off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whatwhere.errors import WhatwhereError, extra_for
-from whatwhere.studies.chat.echoes import strike_replies
+from whatwhere.studies.chat.echoes import clean_replies
 from whatwhere.studies.chat.redaction import check_arguments, from_environment, secrets, split_url, without
 from whatwhere.studies.subject import TRAINED, Opened, Subject
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 PAPER = "paper"
-"""Stands for the models of the paper's own table: quoted, not asked."""
+"""The name for the models of the paper's own table: quoted, not asked."""
 OFFLINE = ("reference", "whatwhere", "mockllm")
-"""Providers that compute their answers within this process, and know nothing of reasoning."""
+"""Providers that compute their answers within this process, without reasoning."""
 LOCAL = (*OFFLINE, "hf", "ollama", "vllm", "sglang", "llama-cpp-python", "nnterp", "transformer_lens")
 """Providers whose models run on the user's own machine."""
 SWITCHABLE = ("openai", "anthropic", "google", "openrouter", "grok")
-"""Providers that inspect-ai knows how to ask for no reasoning; not every model of theirs obeys."""
+"""Providers for which inspect-ai can switch reasoning off; not every model obeys."""
 REMOTE = (
     *SWITCHABLE, "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "groq", "hf-inference-providers",
     "litellm-proxy", "meta", "mistral", "moonshot", "openai-api", "openai-api-completions", "perplexity", "sagemaker",
@@ -119,7 +119,7 @@ class Provider:
             return False
 
     def check_known(self) -> None:
-        """Refuses a provider that nobody here knows, before its calls are priced."""
+        """Raises an error for an unknown provider."""
         if self.name in (*LOCAL, *REMOTE):
             return
         with extra_for("to ask chat models", "inspect_ai", "llm"):
@@ -135,7 +135,7 @@ class Provider:
         return not (self.name in LOCAL or self.on_this_machine)
 
     def effort(self, chosen: str | None) -> str | None:
-        """The reasoning effort to ask for: by default ``none`` where inspect-ai can say so, nothing where it cannot."""
+        """The reasoning effort to request: by default ``none`` where inspect-ai supports it, otherwise nothing."""
         if chosen is None:
             return "none" if self.name in SWITCHABLE else None
         return None if chosen == "default" else chosen
@@ -146,10 +146,10 @@ class Provider:
         return self.name == "hf"
 
     def open(self, arguments: Mapping[str, Any], *, greedy: bool = True) -> Model:
-        """Makes the inspect-ai model with some arguments of the provider; its key is taken from the environment.
+        """Creates the inspect-ai model with some arguments of the provider; its key comes from the environment.
 
         Raises:
-            WhatwhereError: a key is missing or was given as an argument, or the provider refuses the rest.
+            WhatwhereError: a key is missing or was given as an argument, or the provider rejects the arguments.
         """
         check_arguments(arguments)
         with extra_for("to ask chat models", "inspect_ai", "llm"):
@@ -160,7 +160,7 @@ class Provider:
         shown: dict[str, Any] = {**({"do_sample": not greedy} if self.greedy_by_argument else {}), **arguments}
         given = from_environment(shown)
         if self.name == "openai-api" and self.on_this_machine and not os.environ.get(f"{self._service}_API_KEY"):
-            given["api_key"] = "none"  # a server on this machine wants none, but inspect-ai wants one of it
+            given["api_key"] = "none"  # a local server needs no key, but inspect-ai requires one
         try:
             model = get_model(self.model, base_url=self.url, memoize=False, **given)
         except WhatwhereError:
@@ -172,12 +172,12 @@ class Provider:
             raise WhatwhereError(f"{self.model} cannot be asked: {without(str(error), secrets(shown))}") from error
         check_without_key(model.api.base_url or "")
         model.model_args = shown  # what its logs keep: variables by their names
-        strike_replies(model, secrets(shown))
+        clean_replies(model, secrets(shown))
         return model
 
 
 def check_url(url: str) -> None:
-    """Refuses an address that is none, or that carries a key: it is kept with the results."""
+    """Raises an error for an invalid address, or one with a key, which would be stored with the results."""
     parts = split_url(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WhatwhereError("expected a base URL such as http://127.0.0.1:8080/v1, got something else.")
@@ -185,7 +185,7 @@ def check_url(url: str) -> None:
 
 
 def check_without_key(url: str) -> None:
-    """Refuses an address that carries a key, wherever it comes from: logs keep it."""
+    """Raises an error for an address with a key, which would be stored in logs."""
     parts = split_url(url)
     if parts.username or parts.password or parts.query:
         raise WhatwhereError(

@@ -1,10 +1,10 @@
-"""Keys are kept nowhere: not in results, not in inspect-ai's logs, not in messages.
+"""API keys are stored nowhere: not in results, not in inspect-ai's logs, not in messages.
 
-Keys come from the environment. As model arguments they are refused, because arguments are kept with the results; an
-argument may name a variable instead (``$MY_KEY``), and then the name is kept. The name of a model and its address are
-kept too, so a key in them is refused, all before the first file is written. What a server echoes of a key is struck
-out before it is logged (``echoes.py``). Logs of others, or of earlier versions, may hold one: keys are struck out of
-them before anything is asked, afterwards, and before logs are tabulated.
+Keys come from the environment. A key in a model argument is an error, because arguments are stored with the results; an
+argument may name a variable instead (``$MY_KEY``), and then the name is stored. The name of a model and its address are
+stored too, so a key in them is an error as well, all before the first file is written. Keys that a server echoes are
+removed before inspect-ai writes them (``echoes.py``). Logs of other programs or of earlier versions may hold some: they
+are removed from these before asking, afterwards, and before tabulating.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from zipfile import ZipFile, is_zipfile
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.files import read_text, write_text
 
-STRUCK_OUT = "[key]"
+REMOVED = "[key]"
 _SECRET = re.compile(
     r"(?:^|[_-])(?:(?:api)?keys?|token|secrets?|password|passwd|passphrase|pat|credentials?|authorization|auth|bearer"
     r"|cookies?|headers?)$",
     re.IGNORECASE,
 )
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Where a word begins in ``accessKey``."""
+"""Word boundaries in ``accessKey``."""
 _LISTS = ("logs.json", "eval-set.json")
-"""What inspect-ai keeps of a folder of logs."""
+"""Index files of inspect-ai in a folder of logs."""
 _SHORTEST = 8
-"""Shorter values are words of their own ("none") and would be struck out of any text."""
+"""Shorter values may be ordinary words ("none") and would be removed from any text."""
 
 
 def is_secret(name: str) -> bool:
@@ -42,10 +42,10 @@ def is_secret(name: str) -> bool:
 
 
 def secrets(arguments: Mapping[str, Any] | None = None) -> list[str]:
-    """Every key that is known, in each spelling, longest first.
+    """All known keys, in each spelling, longest first.
 
-    They are environment variables that are named as keys are, passwords in addresses there, and what model arguments
-    hold under such names or take from the environment.
+    They are environment variables with the name of a key, passwords in addresses there, and model arguments with such
+    names or from the environment.
     """
     named = [value for name, value in os.environ.items() if is_secret(name)]
     named += [split_url(value).password or "" for value in os.environ.values() if "@" in value]
@@ -68,7 +68,7 @@ def _spellings(key: str) -> set[str]:
 
 
 def split_url(url: str) -> SplitResult:
-    """The parts of an address; of what is none, nothing."""
+    """The parts of an address; empty if it is invalid."""
     try:
         return urlsplit(url)
     except ValueError:  # half a bracket
@@ -78,7 +78,7 @@ def split_url(url: str) -> SplitResult:
 def _change_texts(content: Any, change: Callable[[str, str], str], name: str = "") -> Any:
     """Arguments with each text replaced by ``change(name, text)``.
 
-    The name is that of the nearest argument around it, or of one further out that is named as keys are.
+    The name is that of the nearest enclosing argument, or of one further out with the name of a key.
     """
     if isinstance(content, Mapping):
         return {
@@ -90,7 +90,7 @@ def _change_texts(content: Any, change: Callable[[str, str], str], name: str = "
 
 
 def _secret_arguments(content: Any) -> list[tuple[str, str]]:
-    """Name and value of each argument that is named as keys are, in nested ones too."""
+    """Name and value of each argument with the name of a key, also nested."""
     found: list[tuple[str, str]] = []
 
     def note(name: str, value: str) -> str:
@@ -102,7 +102,7 @@ def _secret_arguments(content: Any) -> list[tuple[str, str]]:
 
 
 def check_kept(*texts: str) -> None:
-    """Refuses a key of the environment in what is kept with the results: the name of a model, its address."""
+    """Raises an error for a key of the environment in the name or the address of a model."""
     if any(key in text for key in secrets() for text in texts):
         raise WhatwhereError(
             "expected a model and an address without a key, because they are kept with the results, got one; leave it "
@@ -111,7 +111,7 @@ def check_kept(*texts: str) -> None:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuses keys among model arguments: a text that is named as keys are, or a key of the environment."""
+    """Raises an error for keys in model arguments: a text with the name of a key, or a key of the environment."""
     text = json.dumps(arguments)
     named = next((name for name, value in _secret_arguments(arguments) if not _reference(value)), None)
     if named is not None or any(key in text for key in secrets()):
@@ -140,19 +140,19 @@ def _reference(value: str) -> str | None:
 
 
 def without(text: str, keys: Sequence[str]) -> str:
-    """A text with every key struck out."""
+    """A text with every key replaced."""
     for key in keys:
-        text = text.replace(key, STRUCK_OUT)
+        text = text.replace(key, REMOVED)
     return text
 
 
-def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
-    """Strikes keys out of all inspect-ai logs in a directory and below, and of the lists that it keeps of them.
+def remove_keys(directory: Path, arguments: Mapping[str, Any] | None = None) -> list[Path]:
+    """Removes keys from all inspect-ai logs in a directory and below, and from its index files.
 
-    The directory need not exist, and no other file there is touched; ``arguments`` are the model's.
+    The directory need not exist, and no other file is changed; ``arguments`` are the model's.
 
     Returns:
-        The files that held one.
+        The changed files.
 
     Raises:
         WhatwhereError: a log cannot be read.
@@ -172,13 +172,13 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
         with reading_log(path):
             # Keys among the model arguments: of an evaluation that inspect-ai itself was told to run.
             named = _secret_arguments(read_eval_log(str(path), header_only=True).eval.model_args)
-            own = [text for _, text in named if not _reference(text) and text != STRUCK_OUT]
+            own = [text for _, text in named if not _reference(text) and text != REMOVED]
             if not own and not _holds(path, keys):
                 continue
             parts = [part for text in own for part in (text, *text.split()) if len(part) >= _SHORTEST]
             log = EvalLog.model_validate_json(without(read_eval_log(str(path)).model_dump_json(), [*keys, *parts]))
         log.eval.model_args = _change_texts(
-            log.eval.model_args, lambda name, text: STRUCK_OUT if is_secret(name) and not _reference(text) else text
+            log.eval.model_args, lambda name, text: REMOVED if is_secret(name) and not _reference(text) else text
         )
         write_eval_log(log, str(path))
         changed.append(path)
@@ -187,7 +187,7 @@ def strike_out(directory: Path, arguments: Mapping[str, Any] | None = None) -> l
 
 @contextmanager
 def reading_log(path: str | Path) -> Iterator[None]:
-    """Names the log that cannot be read, whatever a damaged archive raises; inspect-ai documents no kinds."""
+    """Turns any exception while reading a log into an error that names it; inspect-ai documents no types."""
     try:
         yield
     except Exception as error:
@@ -195,7 +195,7 @@ def reading_log(path: str | Path) -> Iterator[None]:
 
 
 def _holds(path: Path, keys: Sequence[str]) -> bool:
-    """Whether a key occurs in a log; reading the bytes is far quicker than parsing them."""
+    """Whether a key occurs in a log; reading the bytes is much faster than parsing them."""
     if not is_zipfile(path):  # of inspect-ai's other format
         return any(key in read_text(path, "a log") for key in keys)
     with ZipFile(path) as archive:

@@ -1,17 +1,17 @@
-"""What inspect-ai finds by name: ``whatwhere/one_hop_number``, ``one_hop_letter``, ``multi_hop_..``, and our providers.
+"""The names for inspect-ai: ``whatwhere/one_hop_number``, ``one_hop_letter``, ``multi_hop_..``, and our providers.
 
 A task is one block of questions: one size, one run. Its log keeps the reply, both readings of it and the tokens that it
 cost, so that scoring can be repeated without asking again.
 
-Providers answer within this process: ``reference/NAME`` and ``whatwhere/NAME``. Reference solvers are known mechanisms
-to read the figure against. ``reference/perfect`` always follows the rule. ``reference/guess`` names a token of the
-window at random. ``reference/counter`` is a positional solver: it goes to the right distance d, plus a Gaussian error
-of standard deviation ``noise`` * d, rounded; if that leaves the window, it guesses. Its accuracy falls with distance in
-both tasks, as for any model that finds places rather than contents. Randomness depends on the prompt and a seed alone,
-so that a resumed run is the same run.
+Our providers answer within this process: ``reference/NAME`` and ``whatwhere/NAME``. Reference solvers are known
+mechanisms for comparison. ``reference/perfect`` always follows the rule. ``reference/guess`` names a random token of
+the window. ``reference/counter`` is a positional solver: it goes to the right distance d, plus a Gaussian error of
+standard deviation ``noise`` * d, rounded; outside the window, it guesses. Its accuracy falls with distance in both
+tasks, as for any model that finds places rather than contents. Randomness depends only on the prompt and a seed, so
+that a resumed run gives the same result.
 
-``whatwhere/number`` or ``whatwhere/PATH-OF-A-RUN`` is a GPT-J model of ours. It reads the tokens of its task and no
-prose: the sequence is taken from the prompt, the rest is left unread. So it stands in one table with chat models.
+``whatwhere/number`` or ``whatwhere/PATH-OF-A-RUN`` is one of our GPT-J models. It reads only the sequence in the
+prompt, so it can be compared with chat models in one table.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from whatwhere.studies.chat.tables import EXAMPLES, MAX_TOKENS
 from whatwhere.studies.subject import TRAINED
 
 VERSION = 1
-"""Of the tasks; raised whenever sequences, prompts or scoring change, so that old and new logs are not mixed."""
+"""Version of the tasks; it increases when sequences, prompts or scoring change, so that logs are not mixed."""
 CUT_OFF = ("max_tokens", "model_length", "content_filter")
 
 observers: list[Callable[[], None]] = []
-"""Called after each scored reply; a running benchmark counts its progress with it."""
+"""Callbacks after each scored reply, for progress."""
 SOLVERS = ("perfect", "guess", "counter")
 NOISE = 0.04
 _OF_EVERY_PROVIDER = ("base_url", "api_key", "config")
@@ -55,7 +55,7 @@ def _task(name: str) -> Callable[..., Task]:
             size: tokens of the window, without the query; several hops need 16 or more.
             seed: the number of the run.
             examples: sequences.
-            max_tokens: room for a reply.
+            max_tokens: the most tokens of a reply.
         """
         kind, about = name.rsplit("_", 1)
         drawn = (one_hop_examples if kind == "one_hop" else multi_hop_examples)(about, size, seed, examples)
@@ -80,9 +80,9 @@ TASKS: dict[str, Callable[..., Task]] = {name: _task(name) for name in TOKENS}
 
 @scorer(metrics={"strict": [mean(), stderr()], "lenient": [mean(), stderr()], "no_answer": [mean()]})
 def reading(name: str, max_tokens: int) -> Scorer:
-    """Reads each reply strictly and leniently, and keeps what it cost.
+    """Reads each reply strictly and leniently, and keeps its cost.
 
-    A reply of several words that fills its room counts as cut off, because ``hf`` does not say why a reply ended.
+    A reply of several words with ``max_tokens`` counts as cut off, because ``hf`` does not say why a reply ended.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -132,7 +132,7 @@ class _Offline(ModelAPI):
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
     ) -> ModelOutput:
-        """Answers; it states its usage itself, because inspect-ai would count with a vocabulary that it downloads."""
+        """Answers, and reports its usage, because inspect-ai would download a vocabulary to count it."""
         del tools, tool_choice, config
         sequence = asked_sequence(input[-1].text)
         output = ModelOutput.from_content(self.model_name, self.answer(sequence))
@@ -142,7 +142,7 @@ class _Offline(ModelAPI):
 
 
 class ReferenceSolver(_Offline):
-    """One of :data:`SOLVERS`; ``noise`` is for ``counter``, ``others`` are what inspect-ai gives to every provider."""
+    """One of :data:`SOLVERS`; ``noise`` is for ``counter``, ``others`` are inspect-ai's common arguments."""
 
     def __init__(self, model_name: str, *, noise: float | str = NOISE, seed: int = 0, **others: Any) -> None:
         unknown = next((name for name in others if name not in _OF_EVERY_PROVIDER), None)
@@ -180,7 +180,7 @@ class TrainedModel(_Offline):
         self.model = TRAINED.open(model_name, step).item
 
     def answer(self, sequence: str) -> str:
-        """The token that the model finds likeliest."""
+        """The most likely token."""
         task = self.model.task
         return task.decode(np.asarray(self.model.predict(task.encode(sequence)[None])))
 

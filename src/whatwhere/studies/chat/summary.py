@@ -1,4 +1,4 @@
-"""What a person reads: accuracy by size, the paper's numbers beside it, the screening."""
+"""The terminal summary of the study ``chat``: accuracy by size, the paper's numbers, the screening."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
 
 
 def title(task: str) -> str:
-    """``one_hop_letter`` for people."""
+    """``one_hop_letter`` in words."""
     kind, name = task.rsplit("_", 1)
     return f"{name} task, {'one hop' if kind == 'one_hop' else 'one to four hops'}"
 

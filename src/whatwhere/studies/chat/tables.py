@@ -21,8 +21,11 @@ EXAMPLES = 200
 """Sequences per task, size and run. The paper does not say; its standard deviations fit 200 (binomial)."""
 MAX_TOKENS = 32
 """Room for an answer with a few words around it; what is cut off counts as no answer."""
+FULL = {"sizes": SIZES, "runs": RUNS, "examples": EXAMPLES}
 QUICK = {"sizes": (16, 32, 100), "runs": (1,), "examples": 40}
 """A quick look: 240 calls of a model instead of 22,000."""
+_FULL_OR_QUICK: Any = None
+"""The default of what FULL and QUICK decide: so a value that is given counts, also if it is that of FULL."""
 EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
 _LARGEST = {"sizes": 10_000, "runs": 2**31, "examples": 100_000, "max_tokens": 1_000_000, "connections": 1000,
             "timeout": 86_400}  # fmt: skip
@@ -34,9 +37,13 @@ class ChatSettings:
     """What a model is asked, and how."""
 
     quick: Annotated[bool, "Sizes 16, 32 and 100, one run, 40 examples: 240 calls."] = False
-    sizes: Annotated[tuple[int, ...], "Window sizes: tokens before the query."] = SIZES
-    runs: Annotated[tuple[int, ...], "Runs; the number of a run is its seed."] = RUNS
-    examples: Annotated[int, "Sequences per task, size and run."] = EXAMPLES
+    sizes: Annotated[
+        tuple[int, ...], f"Window sizes: tokens before the query; without --quick {','.join(map(str, SIZES))}."
+    ] = _FULL_OR_QUICK
+    runs: Annotated[tuple[int, ...], "Runs; the number of a run is its seed. Without --quick 1,2,3,4,5."] = (
+        _FULL_OR_QUICK
+    )
+    examples: Annotated[int, "Sequences per task, size and run; without --quick 200."] = _FULL_OR_QUICK
     tasks: Annotated[str | None, f"With commas, from {', '.join(TOKENS)}; the one-hop tasks by default."] = None
     base_url: Annotated[str | None, "Where the model is served, if not at the provider's own address."] = None
     model_args: Annotated[
@@ -55,10 +62,9 @@ class ChatSettings:
     output_price: Annotated[float | None, "Dollars per million output tokens, for the estimate."] = None
 
     def __post_init__(self) -> None:
-        if self.quick:
-            for name, value in QUICK.items():
-                if getattr(self, name) == getattr(ChatSettings, name):
-                    object.__setattr__(self, name, value)
+        for name, value in (QUICK if self.quick else FULL).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         for name in ("sizes", "runs"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):

@@ -1,8 +1,8 @@
 """From logs to tables: accuracy per model, task and size, positional profiles, the paper's screening.
 
-A model must be able to do the base task, or its generalisation says nothing: letter accuracy of 0.85 at size 16. And
-it must answer with a single token at longer sizes, not with a chain of thought. The paper gives no threshold for the
-second; here 95 % of the replies at sizes from 100 on must be one word, without reasoning before it.
+The screening requires that a model can do the base task (letter accuracy of 0.85 at size 16), and that it answers with
+a single token at longer sizes, not with a chain of thought. The paper gives no threshold for the second; here 95 % of
+the replies at sizes from 100 on must be one word, without reasoning before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Do heads become pure as the task is learned? Ranks over checkpoints, and which comes first (Sections 3.1 and 3.3)."""
+"""Do heads become pure as the task is learned? Rank correlations over checkpoints, and lags (Sections 3.1 and 3.3)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POINTS = 100
 def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.ndarray, "step hop"]]:
     """Some of the checkpoints that were scored and evaluated, and the accuracies there.
 
-    If all of a long run counted, its end, where nothing happens, would decide.
+    With all checkpoints of a long run, its end, where nothing changes, would dominate.
     """
     steps, scored, evaluated = np.intersect1d(run.scores.steps, run.steps, return_indices=True)
     wanted = steps[-1] * np.linspace(0, 1, POINTS) ** 2
@@ -47,9 +47,9 @@ def at_scored_steps(run: Training) -> tuple[Int[np.ndarray, "step"], Float[np.nd
 
 @dataclass(frozen=True)
 class Association:
-    """How two curves over checkpoints go together, against the same curves shifted far in time.
+    """The correlation of two curves over checkpoints, compared with the same curves shifted far in time.
 
-    Two curves that rise once always correlate; shifts tell whether these rise at about the same time.
+    Two curves that rise once always correlate; the shifts show whether they rise at about the same time.
 
     Attributes:
         correlation: Spearman's rank correlation.
@@ -67,7 +67,7 @@ class Association:
 
     @classmethod
     def of(cls, a: Shaped[np.ndarray, "step"], b: Shaped[np.ndarray, "step"]) -> Association:
-        """Of two curves. A shifted one keeps its first or last value where it has none."""
+        """The association of two curves. A shifted curve is extended by its first or last value."""
         n = len(a)
         shifts = np.arange(1 - n, n)
         at = np.array([rank_correlation(a, b[np.clip(np.arange(n) - by, 0, n - 1)]) for by in shifts])
@@ -90,7 +90,7 @@ def heads_with_hops(run: Training, kind: Kind) -> Association:
 
 
 def seen_learned(run: Training) -> dict[int, int]:
-    """The first scored checkpoint at which each hop class is learned: between two nobody knows what came first."""
+    """The first scored checkpoint at which each hop class is learned; the order between two checkpoints is unknown."""
     steps = run.scores.steps
     return {hop: int(steps[steps >= at].min(initial=steps[-1])) for hop, at in crossings(run).items()}
 

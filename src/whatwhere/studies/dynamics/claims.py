@@ -56,9 +56,9 @@ def _order(evidence: Evidence, model: str) -> Finding:
     """The step at which the last hop class is learned, over that of the first."""
     run = learned(evidence, model)
     ratio, steps = spread(run), crossings(run)
-    told = listed([f"{step:,.0f}" for step in steps.values()])
+    text = listed([f"{step:,.0f}" for step in steps.values()])
     each = listed([f"{later / max(earlier, 1.0):.2f}" for earlier, later in pairwise(steps.values())])
-    why = f"{LEARNED} is reached at steps {told} for {listed(list(steps))} hops: each over the one before {each}."
+    why = f"{LEARNED} is reached at steps {text} for {listed(list(steps))} hops: each over the one before {each}."
     return Finding(ratio.value, why, ratio.interval, ratio.n)
 
 

@@ -1,10 +1,10 @@
 """Pure heads: when they emerge, which kinds a task needs (abstract, Sections 3.1 and 3.3, Figures 2B and 2C).
 
-The paper says that heads "must be pure in order for test accuracy to converge to its maximal value". That can be read
-of all heads, or of those that the model needs: whose ablation costs accuracy. Both are judged. Where no single head is
-needed, the fewest heads that suffice take their place. A third reading counts purity within a window: a head that
-counts positions among tokens of one kind only is half symbolic over all swaps, because its attention follows that kind
-across windows (docs/scores.md).
+The paper says that heads "must be pure in order for test accuracy to converge to its maximal value". This may mean all
+heads, or those that the model needs (whose ablation costs accuracy). Both are judged. If no single head is needed, the
+fewest heads that suffice are used instead. A third reading uses purity within a window: a head that counts positions
+among tokens of one kind only is half symbolic over all swaps, because its attention follows that kind across windows
+(docs/scores.md).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from whatwhere.studies.dynamics.learned_runs import (
     Heads,
     Kinds,
     Which,
-    at_the_end,
     chosen_heads,
     final_kinds,
     learned,
     over_band,
+    over_band_and_readings,
 )
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
@@ -77,15 +77,17 @@ def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     """How many kinds of pure heads a model ends with, among all of its heads or among those that it needs."""
     run, heads = chosen_heads(evidence, model, which)
     kinds = final_kinds(run.scores, heads)
-    others = at_the_end(run, lambda history: _present(final_kinds(history, heads)))
-    return _finding(run, _present(kinds), f"Of {_OF[which]}, {_told(kinds)} by the end of training.", elsewhere=others)
+    others = over_band_and_readings(run, lambda history: _present(final_kinds(history, heads)))
+    return _finding(
+        run, _present(kinds), f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training.", elsewhere=others
+    )
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
     """The same of the number model, where a head counts that is pure within the window it looks at most."""
     run, rows = learned(evidence, "number"), main_windows(evidence)
     kinds: Kinds = {kind: [head for head, row in rows.items() if _label(row) == kind] for kind in KINDS}
-    why = f"Within the window it looks at most, {_told(kinds)} by the end of training."
+    why = f"Within the window it looks at most, {_kinds_text(kinds)} by the end of training."
     return _finding(run, _present(kinds), why)
 
 
@@ -96,7 +98,7 @@ def kinds_needed(evidence: Evidence, model: str) -> Finding:
         return float(sum(kind in lost and lost[kind].needed for kind in KINDS))
 
     run, lost = learned(evidence, model), without_kind(evidence, model)
-    return _finding(run, needed(lost), _told_losses(lost), elsewhere=over_gammas(evidence, model, needed))
+    return _finding(run, needed(lost), _losses_text(lost), elsewhere=over_gammas(evidence, model, needed))
 
 
 def only_symbolic_needed(evidence: Evidence, model: str) -> Finding:
@@ -105,16 +107,16 @@ def only_symbolic_needed(evidence: Evidence, model: str) -> Finding:
     lost, alone = without_kind(evidence, model), symbolic_alone(evidence, model)
     if "symbolic" not in lost:
         raise NotTested(f"no head of the {model} model ends purely symbolic.")
-    why = f"With symbolic heads alone {alone.value:.2f} of the worst hop class is left. {_told_losses(lost)}"
+    why = f"With symbolic heads alone {alone.value:.2f} of the worst hop class is left. {_losses_text(lost)}"
     return Finding(alone.value, why, alone.interval, alone.n, rest_holds=lost["symbolic"].needed)
 
 
 def last_layer_needed(evidence: Evidence, model: str) -> Finding:
     """The share of hop classes that are lost if the heads of the later half of the layers are ablated together."""
     run, rows = learned(evidence, model), late_half(evidence, model)
-    told = ", ".join(f"{row.loss:.2f} ({counted(row.hops, 'hop')})" for row in rows)
+    text = ", ".join(f"{row.loss:.2f} ({counted(row.hops, 'hop')})" for row in rows)
     return _finding(
-        run, np.mean([row.needed for row in rows]), f"Without {rows[0].group} together hop classes lose {told}."
+        run, np.mean([row.needed for row in rows]), f"Without {rows[0].group} together hop classes lose {text}."
     )
 
 
@@ -124,10 +126,10 @@ def letter_symbolic_only(evidence: Evidence) -> Finding:
     every = learned_runs.all_heads(run)
     kinds, positional = final_kinds(run.scores, heads), final_kinds(run.scores, every)["positional"]
     why = (
-        f"Of {_OF['sufficient']}, {_told(kinds)} by the end of training; of all heads {len(positional)} are purely "
-        "positional."
+        f"Of {_OF['sufficient']}, {_kinds_text(kinds)} by the end of training; of all heads {len(positional)} are "
+        "purely positional."
     )
-    others = at_the_end(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
+    others = over_band_and_readings(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
     return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional, elsewhere=others)
 
 
@@ -136,11 +138,11 @@ def needed_pure_within_window(evidence: Evidence) -> Finding:
     run, heads = chosen_heads(evidence, "number", "needed")
     windows = main_windows(evidence)
     rows = [windows[head] for head in heads]
-    told = ", ".join(
+    text = ", ".join(
         f"layer {_name(run, (row.layer, row.head))} {row.positional:.2f}/{row.symbolic:.2f} in the {row.window} window"
         for row in rows
     )
-    return _finding(run, sum(_label(row) in KINDS for row in rows) / len(heads), f"At the end of training: {told}.")
+    return _finding(run, sum(_label(row) in KINDS for row in rows) / len(heads), f"At the end of training: {text}.")
 
 
 def positional_staircase(evidence: Evidence) -> Finding:
@@ -151,8 +153,8 @@ def positional_staircase(evidence: Evidence) -> Finding:
         return len({step for step, _, _ in history.purity().joined("positional")})
 
     joined = run.scores.purity().joined("positional")
-    told = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
-    return _finding(run, rises(run.scores), f"Purely positional for good: {told}.", elsewhere=over_band(run, rises))
+    text = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
+    return _finding(run, rises(run.scores), f"Purely positional for good: {text}.", elsewhere=over_band(run, rises))
 
 
 def symbolic_early(evidence: Evidence) -> Finding:
@@ -200,8 +202,8 @@ def last_to_be_symbolic(evidence: Evidence) -> Finding:
         return float(sum(step > joined[last] for step in joined.values())) if last in joined else math.inf
 
     joined = run.scores.purity().joined("symbolic")
-    told = ", ".join(f"{layer} at step {step:,}" for step, layer, _ in joined[-4:]) or "no head"
-    why = f"The last to be purely symbolic for good: layer {told}."
+    text = ", ".join(f"{layer} at step {step:,}" for step, layer, _ in joined[-4:]) or "no head"
+    why = f"The last to be purely symbolic for good: layer {text}."
     why += f" Layer {last} never is." * math.isinf(later(run.scores))
     return _finding(run, later(run.scores), why, elsewhere=over_band(run, later))
 
@@ -227,10 +229,10 @@ def purity_follows_accuracy(evidence: Evidence) -> Finding:
     """Pure heads with accuracy over checkpoints: the share of far shifts in time that correlate as well."""
     runs = {model: learned(evidence, model) for model in ("number", "letter")}
     found = {model: purity_with_accuracy(run) for model, run in runs.items()}
-    told = ", ".join(f"{model} {one}" for model, one in found.items())
+    text = ", ".join(f"{model} {one}" for model, one in found.items())
     if any(math.isnan(one.by_shift) for one in found.values()):
         raise NotTested("too few checkpoints differ to rank them.")
-    why = f"Spearman's rank correlation: {told}."
+    why = f"Spearman's rank correlation: {text}."
     return _finding(runs["letter"], max(one.by_shift for one in found.values()), why)
 
 
@@ -252,8 +254,8 @@ def positional_before_hops(evidence: Evidence) -> Finding:
         return float(np.mean([heads > 0 for heads in pure_when_learned(run, history, "positional").values()]))
 
     counts, steps = pure_when_learned(run, run.scores, "positional"), crossings(run)
-    told = ", ".join(f"{heads} by step {steps[hop]:,.0f} ({counted(hop, 'hop')})" for hop, heads in counts.items())
-    return _finding(run, ready(run.scores), f"Purely positional for good: {told}.", elsewhere=over_band(run, ready))
+    text = ", ".join(f"{heads} by step {steps[hop]:,.0f} ({counted(hop, 'hop')})" for hop, heads in counts.items())
+    return _finding(run, ready(run.scores), f"Purely positional for good: {text}.", elsewhere=over_band(run, ready))
 
 
 def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
@@ -263,7 +265,7 @@ def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:
 
 
 def _finding(run: Training, value: Any, why: str, **more: Any) -> Finding:
-    """A number of heads or steps. Heads are no sample, so it has no interval; seeds show its spread."""
+    """A finding about heads or steps. Heads are not a sample, so it has no interval; seeds show its spread."""
     return Finding(float(value), why, None, run.settings.inputs, **more)
 
 
@@ -279,14 +281,14 @@ def _name(run: Training, head: Head) -> str:
     return head_name(*head, run.scores.shape[1])
 
 
-def _told_losses(lost: Lost) -> str:
+def _losses_text(lost: Lost) -> str:
     parts = [
         f"{kind} heads ({row.heads}) {row.loss:.2f} ({counted(row.hops, 'hop')})" for kind, row in sorted(lost.items())
     ]
     return f"All heads of a kind ablated together, the largest loss: {'; '.join(parts)}."
 
 
-def _told(kinds: Kinds) -> str:
+def _kinds_text(kinds: Kinds) -> str:
     parts = [
         f"{len(heads)} {'is' if len(heads) == 1 else 'are'} purely {kind}"
         + f" (layer {listed([layer for layer, _ in heads])})" * bool(heads)

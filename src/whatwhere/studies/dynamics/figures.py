@@ -1,4 +1,4 @@
-"""Figure 2 and its relatives: accuracy, scores and purity along training.
+"""Figure 2 and related figures: accuracy, scores and purity along training.
 
     figure-2-dynamics     A accuracy per hop class, B scores and entropy of some layers, C purity counts
     all-layers            B for every layer

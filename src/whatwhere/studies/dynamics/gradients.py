@@ -1,8 +1,8 @@
-"""Which layers does training pull at before the first head is pure (Section 3.1: the last layer is the last)?
+"""Which layers does training change before the first head is pure (Section 3.1: the last layer is the last)?
 
-The gradient of the queries and keys of each layer is taken at some checkpoints up to the first pure head. Its size
-alone misleads: fresh weights have large gradients in the first layers that are noise. So the gradients of two disjoint
-halves of the inputs are compared too: only where both point the same way does training move a layer.
+The gradient of the queries and keys of each layer is computed at some checkpoints up to the first pure head. Its size
+alone is misleading: initial weights have large gradients in the first layers that are noise. So the gradients of two
+disjoint halves of the inputs are compared too: training moves a layer only if both have a similar direction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run along its training, as arrays: what Figure 2 draws and claims are judged from."""
+"""A run along its training as arrays, for Figure 2 and the claims."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ScoreHistory:
 
 
 class Training:
-    """One result of the study: learning curves and scores of a run; each table is read when it is first asked for."""
+    """One result of the study: learning curves and scores of a run; each table is read on first use."""
 
     def __init__(self, results: Results) -> None:
         self.results, self.settings = results, results.settings

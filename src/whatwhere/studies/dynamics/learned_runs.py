@@ -1,6 +1,6 @@
-"""What claims ask of a run: that it has learned its task, which heads it needs, and which of them end pure.
+"""What claims need of a run: whether it has learned its task, which heads it needs, and which of them end pure.
 
-All of it is at the last query and the chosen tau (1e-4, the authors'); what other temperatures say is told beside it.
+All numbers are at the last query and the chosen tau (1e-4, the authors'); those at other temperatures are reported too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Which = Literal["all", "needed", "sufficient"]
 
 
 def training(evidence: Evidence, model: str) -> Training:
-    """A model along its training; not tested if a table is not there."""
+    """A model along its training; raises NotTested if a table is missing."""
     results = evidence.results("dynamics", model)
     for table in ("accuracy", "scores", "readings"):
         if not results.has(table):
@@ -31,7 +31,7 @@ def training(evidence: Evidence, model: str) -> Training:
 
 
 def learned(evidence: Evidence, model: str, *, from_start: bool = False) -> Training:
-    """The same, of a model that has learned its task: statements about solutions do not speak of other models."""
+    """The same for a model that has learned its task; raises NotTested for others."""
     run = training(evidence, model)
     require_learned(model, [float(run.accuracy[-1].min())])
     if from_start:
@@ -40,7 +40,7 @@ def learned(evidence: Evidence, model: str, *, from_start: bool = False) -> Trai
 
 
 def require_start(run: Training, model: str) -> None:
-    """Refuses scores that do not begin before training: they cannot tell when something came about."""
+    """Raises NotTested if scores do not begin before training: they cannot show when something first happened."""
     if run.scores.steps[0] != 0:
         raise NotTested(f"the scores of the {model} model begin at step {run.scores.steps[0]}, not before training.")
 
@@ -73,7 +73,7 @@ def over_band(run: Training, number: Callable[[ScoreHistory], float]) -> dict[st
     return {"tau": others} if others else {}
 
 
-def at_the_end(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
+def over_band_and_readings(run: Training, number: Callable[[ScoreHistory], float]) -> dict[str, dict[str, float]]:
     """What a number about the end of training would be at the other temperatures, and with other queries read."""
     others = {name: float(number(history)) for name, history in run.by_reading.items() if name != "last"}
     return over_band(run, number) | ({"queries": others} if others else {})

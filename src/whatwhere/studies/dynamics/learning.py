@@ -1,7 +1,7 @@
 """When a hop class is learned: where its accuracy, fitted by a curve that never falls, crosses 0.9 (Section 3.3).
 
-A single evaluation may cross the line by chance and fall back. The isotonic fit pools neighbouring evaluations just as
-far as it must, so it needs no window and no smoothing parameter.
+A single evaluation may cross the threshold by chance and fall back. The isotonic fit pools neighbouring evaluations
+only as far as necessary, so it needs no window and no smoothing parameter.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def learned_steps(run: Training, seed: int = 0) -> dict[int, Estimate]:
 
 
 def _drawn(run: Training, seed: int) -> Float[np.ndarray, "resample hop"]:
-    """Crossings where accuracies are drawn anew from their numbers of inputs, and fitted again.
+    """Crossings of resampled accuracies: binomial draws with their numbers of inputs, fitted again.
 
-    All evaluations answer the same inputs, so those of a hop class are drawn at the same quantile: hard inputs stay
-    hard. Independent draws would cancel in the fit and make the interval too narrow.
+    All evaluations use the same inputs, so those of a hop class are drawn at the same quantile: hard inputs stay hard.
+    Independent draws would cancel in the fit and make the interval too narrow.
     """
     quantiles = np.random.default_rng(seed).random((_RESAMPLES, 1, len(run.hops)))
     drawn = binom.ppf(quantiles, run.counts, run.accuracy) / run.counts  # [resample, step, hop]

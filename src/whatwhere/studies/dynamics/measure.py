@@ -1,7 +1,7 @@
 """Scores every checkpoint of a run on the same inputs, from one forward pass each.
 
-The pass gives the answers and the trace of every query that is read. All readings and temperatures follow from that
-trace: they share the swaps, and differ in weights and means only. Checkpoints are spread over the cores.
+The pass gives the answers and the trace of every query that is read. All readings and temperatures are computed from
+this trace: they share the swaps, and differ in weights and means only. Checkpoints are distributed over the cores.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Rows = dict[str, list[Any]]
 """By table: ``accuracy``, ``scores``, ``readings``."""
 _SAVE_EVERY_SECONDS = 20.0
 _TOKENS_AT_ONCE = 2**12
-"""Tokens per forward pass: enough that calls cost little, and few enough that activations stay near."""
+"""Tokens per forward pass: enough for a low overhead, and few enough that activations fit in the cache."""
 _DIGITS = 7
-"""Decimals of a score that are kept; the scores themselves are exact to about so many."""
+"""Decimals of a score; the scores are exact to about as many."""
 
 
 def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Progress) -> bool:
@@ -55,7 +55,7 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
     Raises:
         WhatwhereError: there are no checkpoints, or one is damaged.
     """
-    ended = run.ended  # asked first: a checkpoint that comes later is then no surprise
+    ended = run.ended  # read first: a later checkpoint must not be missed
     steps = _chosen(run, settings, run.steps())
     tables = _Tables(results)
     if not steps and not tables.done:
@@ -91,7 +91,7 @@ def measure(run: Run, settings: DynamicsSettings, results: Results, progress: Pr
 
 
 class _Tables:
-    """The rows so far. A step counts as done once all three tables have it: a process may be killed between two."""
+    """The rows so far. A step is done once all three tables have it: a process may be killed between two writes."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -105,14 +105,14 @@ class _Tables:
         self._saved, self._changed = time.monotonic(), False
 
     def add(self, step: int, found: Rows) -> None:
-        """Takes the rows of one more checkpoint."""
+        """Adds the rows of a checkpoint."""
         self.done.add(step)
         for table, rows in found.items():
             self.rows[table] += rows
         self._changed = True
 
     def save(self, after: float = 0.0) -> None:
-        """Writes what is new, if the last time was so many seconds ago."""
+        """Writes new rows, if the last write was at least ``after`` seconds ago."""
         if not self._changed or time.monotonic() - self._saved < after:
             return
         for table, rows in self.rows.items():
@@ -123,7 +123,7 @@ class _Tables:
 def _chosen(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> list[int]:
     """The checkpoints that are scored: all, or some at equal distances of the square root of the step, and the last.
 
-    Most happens early (Figure 2). The steps follow from the plan of the run, so a run in training goes on with them.
+    Most happens early (Figure 2). The steps follow from the plan of the run, so a run in training continues with them.
     """
     if settings.checkpoints is None:
         return list(steps)
@@ -134,7 +134,7 @@ def _chosen(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> list[
 
 
 def _read_widely(run: Run, settings: DynamicsSettings, steps: Sequence[int]) -> set[int]:
-    """The checkpoints at which all readings are taken: spread over the run as planned, and the last that is there."""
+    """The checkpoints at which all readings are taken: spread over the planned run, and the last existing one."""
     config = run.config
     if settings.checkpoints is not None:
         return set(steps[:: max(1, settings.checkpoints // settings.readings)]) | set(steps[-1:])

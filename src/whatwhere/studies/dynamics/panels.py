@@ -64,8 +64,8 @@ def draw_scores(axes: Axes, run: Training, layer: int) -> None:
 def draw_purity(axes: Axes, pure: Sequence[PureHead], last: int) -> None:
     """Two staircases of heads that are pure for good (Figure 2C), with the layers that joined at each rise.
 
-    Symbolic names stand left above a rise, positional ones right below it, where their own staircase never runs. The
-    rows of purity are those of one tolerance, reading and tau.
+    Symbolic names are left above a rise, positional ones right below it, where their own staircase never is. The rows
+    of purity are those of one tolerance, reading and tau.
     """
     draw_counts(axes, pure, last)
     heads = max(row.head for row in pure) + 1

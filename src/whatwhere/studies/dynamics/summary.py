@@ -1,4 +1,4 @@
-"""What a person reads about a run: when hop classes were learned, and which heads became pure when."""
+"""The terminal summary of the study ``dynamics``: when hop classes were learned, and when heads became pure."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.machine.limits import LEAST_TAU
 
@@ -28,9 +28,7 @@ class DynamicsSettings:
     gradients: Annotated[bool, "Also measure the gradient of each layer up to the first pure head."] = False
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "readings", "checkpoints"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise WhatwhereError(f"expected 1 or more {name}, got {value}.")
+        check_least(self, inputs=1, readings=1, checkpoints=1)
         if not LEAST_TAU <= self.tau < math.inf:
             raise WhatwhereError(
                 f"expected a tau above 0, got {self.tau}; {LEAST_TAU} is the least, the authors' is 1e-4."

@@ -12,7 +12,7 @@ FORECAST = Study(
     question="Can inputs of the training length predict where a model breaks?",
     paper="Sections 3.5 and 3.6; a direction of Section 4",
     panel="Models of the paper's tasks",
-    subject=replace(TRAINED, part=None),  # minutes for each model: no part of a reproduction
+    subject=replace(TRAINED, part=None),  # not part of a reproduction: it takes minutes for each model
     folder=__name__,
     settings=".tables:ForecastSettings",
     tables={

@@ -20,9 +20,9 @@ def length_grid(trained: int, longest: int) -> list[int]:
 def bracketed(
     curve: Callable[[int], Estimate], grid: Sequence[int], thresholds: Sequence[float]
 ) -> dict[int, Estimate]:
-    """The curve at the lengths that bracket each threshold, and at those asked on the way.
+    """The curve at the lengths that bracket each threshold, and at those evaluated during the search.
 
-    It is asked once for each length; the lengths of the grid rise, and the two that bracket are neighbours in it.
+    Each length is evaluated once. The grid is increasing, and the two bracketing lengths are neighbours in it.
     """
     found: dict[int, Estimate] = {}
 

@@ -1,9 +1,9 @@
-"""How good forecasts are: error over the models that break, order over all of them, censored ones included.
+"""The quality of forecasts: error over the models that break, order over all of them, including censored ones.
 
 A model that has not broken at the longest length is *censored*: it breaks somewhere beyond. It has no error, but it
-surely breaks after every model that did break. The share of such sure pairs that a forecast puts in the right order is
-the concordance (Harrell's C; 1/2 is chance). A prediction beyond the longest length counts as the longest length, for
-every method in the same way.
+breaks after every model that did break. The concordance is the share of such pairs that a forecast puts in the right
+order (Harrell's C; 1/2 is chance). A prediction beyond the longest length counts as the longest length, for every
+method.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ that does not break within 1,000 tokens counts as 1,000."""
 
 @dataclass(frozen=True)
 class Point:
-    """One variant at one threshold: when it breaks, and what each method predicts."""
+    """One variant at one threshold: where it breaks, and what each method predicts."""
 
     variant: Variant
     threshold: float
@@ -53,7 +53,7 @@ class Point:
 
 
 def points(rows: Callable[[str, type[Any]], list[Any]]) -> list[Point]:
-    """What was measured beside what was predicted; ``rows`` gives a table of the study, as rows of its type."""
+    """Measured and predicted breaks; ``rows`` gives a table of the study as rows of its type."""
     variants: list[Variant] = rows("variants", Variant)
     forecasts: list[PredictedBreak] = rows("forecasts", PredictedBreak)
     breaks: list[MeasuredBreak] = rows("breaks", MeasuredBreak)
@@ -74,7 +74,7 @@ def points(rows: Callable[[str, type[Any]], list[Any]]) -> list[Point]:
 
 
 def groups(found: Sequence[Point]) -> dict[str, list[Point]]:
-    """All, those that nothing was chosen on, those on which it was, and each model; empty ones are left out."""
+    """All, held out, tuned on, and each model; empty groups are left out."""
     made = {
         HELD_OUT: [one for one in found if not one.variant.tuned],
         TUNED_ON: [one for one in found if one.variant.tuned],
@@ -112,9 +112,9 @@ def calibrate(group: str, some: Sequence[Point], threshold: float, method: str, 
 def concordance(
     predictions: Float[np.ndarray, "n"], lengths: Float[np.ndarray, "n"], censored: Bool[np.ndarray, "n"], seed: int = 0
 ) -> Estimate:
-    """Of the pairs of which one surely breaks first, the share that a forecast puts in this order; ties count half.
+    """Of the pairs with a known order, the share that a forecast puts in this order; ties count half.
 
-    A pair is sure if the earlier one broke: before the other broke, or while the other had not.
+    The order is known if the earlier one broke: before the other broke, or while the other had not.
     """
     n = len(predictions)
     first = (lengths[:, None] < lengths) | ((lengths[:, None] == lengths) & censored)

@@ -16,7 +16,7 @@ HALF, NEARLY_ALL = 0.5, 0.9
 
 
 def held_out(evidence: Evidence) -> list[Point]:
-    """The held-out variants of all models whose results are there.
+    """The held-out variants of all models with results.
 
     Raises:
         NotTested: there are none.
@@ -63,7 +63,7 @@ def beats(evidence: Evidence, method: str) -> Finding:
 
 
 def _sample(evidence: Evidence, found: Calibration) -> str:
-    """What the interval resamples, and of how many trainings it is: variants of one training are similar."""
+    """What the interval resamples, and the number of trainings: variants of one training are similar."""
     trainings = len({(one.variant.model, one.variant.weights) for one in held_out(evidence)})
     return f"{found.broken} variants of {trainings} training{'s' * (trainings > 1)}"
 

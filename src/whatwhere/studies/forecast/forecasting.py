@@ -1,4 +1,4 @@
-"""Three forecasts of the length at which a model breaks. Each sees a batch of the training length, and nothing else."""
+"""Three forecasts of the length at which a model breaks, each from a batch of the training length only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def forecast(
 ) -> list[PredictedBreak]:
     """All forecasts for one variant, named by model and variation, from a batch of the training length.
 
-    No forecast looks beyond the longest length. The seed draws further tokens.
+    No forecast goes beyond the longest length. The seed draws additional tokens.
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
@@ -45,7 +45,7 @@ def forecast(
 def carried(
     model: GPTJ, task: Task, batch: Batch, grid: Sequence[int], changes: Sequence[Intervention], seed: int
 ) -> dict[float, float]:
-    """Where the answers go wrong if every layer goes on with what further keys make of it; inf if nowhere."""
+    """The length at which answers become wrong if every layer attends to additional keys; inf if they do not."""
 
     def curve(length: int) -> Estimate:
         further = task.extra(np.random.default_rng([seed, length]), batch, length - task.length)
@@ -61,8 +61,8 @@ def from_hops(
     """The two forecasts from heads that do their hop at the training length; NaN if there is none.
 
     The first is that of the study ``length``: where too few paths keep more than half of the attention in every working
-    head, if contents stay. The second knows only the mean margin D of these heads: n keys, all but one of them D below
-    the right one, leave it a share t of the attention up to n = 1 + e^D (1 - t) / t.
+    head, if contents do not change. The second uses only the mean margin D of these heads: with n keys, all but one of
+    them D below the right one, it keeps a share t of the attention up to n = 1 + e^D (1 - t) / t.
     """
     strength = measure_hops(model, task, batch, changes)
     rows = hop_rows(MEASURED, task.length, strength, seed)
@@ -83,7 +83,7 @@ def from_hops(
 
 
 def dispersion_length(margin: float, share: float) -> float:
-    """The number of keys at which softmax leaves a share to a key that leads all others by a margin."""
+    """The number of keys at which softmax gives this share to a key that leads all others by a margin."""
     return 1 + math.exp(min(margin, 100.0)) * (1 - share) / share
 
 

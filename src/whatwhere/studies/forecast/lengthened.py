@@ -1,14 +1,14 @@
-"""What a model would answer if further tokens stood before an input, from inputs of the training length alone.
+"""Predicts a model's answers to longer inputs, from inputs of the training length only.
 
-:mod:`whatwhere.studies.length.prediction` lets the contents of keys and queries stay as they are at the training
-length. Above the first layer they do not: what a layer reads from further keys changes what the next one compares.
-Here each layer attends to its own keys and to further ones, and goes on with what came of it. A further token is never
-run. Its key and value in each layer are those that the same token has in the target window of one of the inputs, put at
-the further distance. So every state belongs to a sequence of the training length, and all that is added is what RoPE
-and softmax make of more keys, farther away.
+:mod:`whatwhere.studies.length.prediction` keeps the contents of keys and queries as they are at the training length.
+Above the first layer they change: what a layer reads from additional keys changes the inputs of the next one. Here each
+layer attends to its own keys and to additional ones, and passes the result on. The model never runs on an additional
+token. Its key and value in each layer are those of the same token in the target window of one of the inputs, moved to
+the larger distance. So every state belongs to a sequence of the training length, and only RoPE and softmax see more
+keys, at larger distances.
 
-At the first layer, where contents depend on the token alone, this is exact. Above it, what is left out is that far
-tokens see fewer keys before them than those of the window do.
+At the first layer, where contents depend on the token only, this is exact. Above it, one effect is missing: far tokens
+see fewer keys before them than those of the window do.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ def right_if_longer(
     model: GPTJ, task: Task, batch: Batch, further: Int[np.ndarray, "n further"],
     interventions: Sequence[Intervention] = (), seed: int = 0,
 ) -> Bool[np.ndarray, "n"]:  # fmt: skip
-    """Whether the answer to each input would be right with further target tokens before it.
+    """Whether the answer to each input would be right with additional target tokens before it.
 
-    The inputs of the batch together lend their contents; the seed chooses among those that hold the same token. The
-    further tokens of each input are those of :meth:`~whatwhere.tasks.task.Task.extra`.
+    The additional tokens of each input are those of :meth:`~whatwhere.tasks.task.Task.extra`. Their contents are taken
+    from equal tokens of all inputs of the batch; the seed chooses among them.
     """
     own = OwnModel(model)
     inputs = own.inputs(batch.tokens)
     changes = Changes(own, inputs, interventions)
     (n, seq), added = batch.tokens.shape, further.shape[1]
     lent = _lenders(batch.tokens[:, : task.target], further, seed)  # [n, further], counted through all windows
-    lent = lent // task.target * seq + lent % task.target  # counted through all inputs
+    lent = lent // task.target * seq + lent % task.target  # numbered across all inputs
     whole = torch.as_tensor(np.hstack([lent, np.arange(n * seq).reshape(n, seq)]))  # [n, further + seq]
     near, places = torch.arange(seq), torch.arange(added, added + seq)
 
     def longer(contents: Tensor) -> Tensor:
-        """The contents of further tokens, then an input's own: ``[n, head, key, d]`` with more keys."""
+        """The contents of additional tokens, then an input's own: ``[n, head, key, d]`` with more keys."""
         return contents.transpose(1, 2).flatten(0, 1)[whole].transpose(1, 2)
 
     def visit(call: AttentionCall) -> Edit:
@@ -66,9 +66,9 @@ def right_if_longer(
 def _lenders(
     window: Int[np.ndarray, "n target"], further: Int[np.ndarray, "n further"], seed: int
 ) -> Int[np.ndarray, "n further"]:
-    """Which token of all windows, counted through, lends its content: one of the same kind, or any where there is none.
+    """Which token of all windows (numbered across inputs) gives its content: an equal token, or any if there is none.
 
-    Number inputs have 120 symbols, so a small batch may lack one; its content is then another symbol's.
+    Number inputs have 120 symbols, so a small batch may lack one; another symbol's content is used then.
     """
     pool = window.ravel()
     order = np.argsort(pool, kind="stable")

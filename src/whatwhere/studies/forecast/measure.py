@@ -1,8 +1,8 @@
 """Forecasts first, then longer inputs, for a population of models (Sections 3.5 and 3.6).
 
 The order is part of the method. Every variant is forecast from inputs of the training length. Then the table of
-forecasts is sealed: its checksum becomes a table of its own. No longer input is run before, and a table of forecasts
-that is not the sealed one is refused. Tables are written after each step, and what they hold is not made again.
+forecasts is sealed: its checksum is written to another table. No longer input runs before that, and a table of
+forecasts with another checksum is an error. Tables are written after each step; an interrupted study continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Member:
 
 
 def measure(model: GPTJ, settings: ForecastSettings, results: Results, progress: Progress) -> None:
-    """Makes what the results do not hold yet; ``settings.more`` may add other models.
+    """Measures what the results do not have yet; ``settings.more`` may add other models.
 
     Progress counts three steps of each variant: it is checked, forecast and measured.
     """
@@ -120,7 +120,7 @@ def _accuracy(member: Member, length: int, settings: ForecastSettings) -> Estima
 
 
 def _seal(results: Results) -> None:
-    """Closes the table of forecasts, or checks that it is still the one that was closed.
+    """Seals the table of forecasts, or checks that it is the sealed one.
 
     Raises:
         WhatwhereError: it was changed since.
@@ -132,7 +132,7 @@ def _seal(results: Results) -> None:
     elif results.rows("seal", Seal) != [seal]:
         raise WhatwhereError(
             f"{results.name}: expected the forecasts that were sealed before longer inputs were run, got others; "
-            "begin anew with --force or another --out."
+            "begin again with --force or another --out."
         )
 
 

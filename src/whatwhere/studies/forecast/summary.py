@@ -1,4 +1,4 @@
-"""What a person reads of the study ``forecast`` in the terminal."""
+"""The terminal summary of the study ``forecast``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOTE = (
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """Forecast and break of each variant, then how good each method is."""
+    """Forecast and break of each variant, then the quality of each method."""
     variants = results.rows("variants", Variant)
     blocks: list[RenderableType] = [f"Forecast and measured breaks: {escape(results.name)}"]
     blocks += ["Length in tokens at which accuracy falls below 0.9 and below one half", _breaks(results)]

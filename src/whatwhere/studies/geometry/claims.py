@@ -25,34 +25,34 @@ NEAR = 0.9
 FIRST = range(4)
 """The layers that the paper's number model indexes with: as many as the longest input has hops."""
 AFTER = range(5, 12)
-"""Those that only propagate in the paper's table; layer 4 (ID 10) stands between."""
+"""The layers that only propagate in the paper's table; layer 4 (ID 10) is in between."""
 SELDOM = 0.05
-"""The share of shuffles that may read as much."""
+"""The largest share of shuffles with a value as large."""
 SHUFFLES = 1000
 
 
 def learned(evidence: Evidence, model: str) -> None:
-    """Refuses a model that has not learned its task, by its accuracy with no plane closed."""
+    """Raises NotTested for a model that has not learned its task, by its accuracy without closed planes."""
     rows = evidence.rows("geometry", model, "gating", tables.GatedAccuracy)
     require_learned(model, [r.accuracy.value for r in rows if r.kind == tables.AS_TRAINED and r.hop is not None])
 
 
-def beside_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
-    """Whether a statement about layer 1 stands out from shuffled integers, and its rank among all nulls in words.
+def against_nulls(evidence: Evidence, statement: str) -> tuple[bool, str]:
+    """Whether a statement about layer 1 exceeds that for shuffled integers, and its rank among all nulls in words.
 
-    Other planes and layers may well share the geometry (the keys of the construction are aligned in every plane), so
-    their ranks are told and do not decide.
+    Other planes and layers may share the geometry (the keys of the construction are aligned in every plane), so their
+    ranks are reported and do not decide.
     """
     rows = [row for row in evidence.rows("geometry", "number", "nulls", NullComparison) if row.statement == statement]
     mine = [row for row in rows if (row.layer, row.head) == (LAYER, 0)]
-    told = [f"{row.reached} of {row.nulls} {row.null} (median {row.median:.2f})" for row in mine]
+    text = [f"{row.reached} of {row.nulls} {row.null} (median {row.median:.2f})" for row in mine]
     with suppress(NotTested):
         others = evidence.rows("geometry", "letter", "nulls", NullComparison)
         values = {row.layer: row.value for row in others if row.statement == statement and row.head == 0}
         reached = sum(value >= row.value for value in values.values() for row in mine[:1])
-        told += [f"{reached} of {len(values)} letter layers"] * bool(values)
+        text += [f"{reached} of {len(values)} letter layers"] * bool(values)
     evidence.asked.discard("letter")  # a null: the statement is about the number model, whatever data letters came from
-    why = f" As large: {', '.join(told)}." if told else ""
+    why = f" As large: {', '.join(text)}." if text else ""
     return all(row.reached <= SELDOM * row.nulls for row in mine if row.null == "shuffled names"), why
 
 
@@ -70,7 +70,7 @@ def queries_turn(evidence: Evidence, everything: bool) -> Finding:
         f"Layer {LAYER}, plane {row.plane}, integers {wanted}: the angle turns by {slope.value:.2f} per integer "
         f"({ends(slope, between=' to ')}), the construction by {row.predicted:.2f}; R^2 {row.r2:.2f}."
     )
-    stands_out, ranks = beside_nulls(evidence, f"queries turn {wanted}")
+    stands_out, ranks = against_nulls(evidence, f"queries turn {wanted}")
     return Finding(row.agreement, why + ranks, None, slope.n, rest_holds=stands_out)
 
 
@@ -86,7 +86,7 @@ def keys_aligned(evidence: Evidence, group: str) -> Finding:
     one = rows[group].alignment
     if group == "all" and one.value < NEAR <= min(rows[name].alignment.value for name in ("target", "pointers")):
         why += " Each window has one direction, and the two are opposite: the head looks at one kind of token only."
-    return Finding(one.value, why + beside_nulls(evidence, f"keys aligned {group}")[1], one.interval, one.n)
+    return Finding(one.value, why + against_nulls(evidence, f"keys aligned {group}")[1], one.interval, one.n)
 
 
 def plane_of_layer_1(evidence: Evidence) -> Finding:

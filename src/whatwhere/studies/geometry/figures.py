@@ -23,7 +23,7 @@ from whatwhere.theory.printed import frequency
 from whatwhere.trace.layer import counted
 
 PICTURED = 2
-"""How many trained layers stand beside the construction."""
+"""How many trained layers are shown next to the construction."""
 KEY = {
     "number": "arrows are queries by their integer, squares keys of symbols, triangles keys of integers",
     "letter": "arrows are queries by the letter that they ask for, squares keys by their letter",

@@ -15,6 +15,8 @@ from whatwhere.tasks.batch import Batch
 from whatwhere.trace.interventions import ClosePlanes
 
 BANDS = ("fast", "middle", "slow")
+WIDTH = 8
+"""Planes of a sliding band."""
 FAST, SLOW = 1.0, 0.05
 """Turns within the training length from which a plane is fast, and below which it is slow: a fast one has the same
 angle at two distances, a slow one turns by less than 18 degrees and hardly tells positions apart."""
@@ -33,10 +35,10 @@ def bands(model: GPTJ, length: int) -> dict[str, tuple[int, ...]]:
     return {band: planes for band, planes in found.items() if planes}
 
 
-def sliding_bands(planes: int, width: int = 8, stride: int = 4) -> list[tuple[int, ...]]:
-    """Bands of neighbouring IDs from the fastest to the slowest, half overlapping by default."""
-    starts = range(1, max(planes - width, 0) + 2, stride)
-    return [tuple(range(start, min(start + width, planes + 1))) for start in starts]
+def sliding_bands(planes: int) -> list[tuple[int, ...]]:
+    """Half-overlapping bands of neighbouring IDs from the fastest to the slowest."""
+    starts = range(1, max(planes - WIDTH, 0) + 2, WIDTH // 2)
+    return [tuple(range(start, min(start + WIDTH, planes + 1))) for start in starts]
 
 
 @dataclass(frozen=True)

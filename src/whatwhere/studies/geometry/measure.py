@@ -6,6 +6,7 @@ A head's *dominant plane* has the largest share of its logits' variance; keys an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,7 @@ from whatwhere.trace.traceable import traceable
 
 
 def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress: Progress) -> None:
-    """Measures everything that the results do not hold yet."""
+    """Measures everything that the results do not have yet."""
     task = model.task
     assert task is not None, "the subject is a model with a task"
     task.require_whole_pointers("geometry")
@@ -37,7 +38,7 @@ def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress:
     depth, total = model.config.layers, model.config.layers + len(changes)
     if not (results.has("nulls") and results.has("vectors")):
         _measure_planes(model, task, batch, results, lambda done: progress("planes of each layer", done, total))
-    # Rows are written after each closing, so an interrupted sitting loses one of them.
+    # Rows are written after each closing, so an interrupted session loses one of them.
     gated = results.rows("gating", GatedAccuracy)
     known = {row.variation for row in gated}
     for index, closing in enumerate(changes):
@@ -49,7 +50,7 @@ def measure(model: GPTJ, settings: GeometrySettings, results: Results, progress:
 
 
 @torch.no_grad()
-def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, told) -> None:
+def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, progress: Callable[[int], None]) -> None:
     """Frequency use of every head, and its keys and queries in its dominant plane, layer by layer in one pass."""
     weights: list[PlaneWeight] = []
     ids: list[FrequencyId] = []
@@ -57,7 +58,7 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, tol
     nulls: list[NullComparison] = []
 
     def look(layer: LayerTrace) -> None:
-        told(layer.layer)
+        progress(layer.layer)
         last = Trace((layer.of_queries(slice(-1, None)),))
         for name in MEASURES:
             use = frequency_use(last, name)

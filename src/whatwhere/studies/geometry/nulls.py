@@ -1,8 +1,8 @@
-"""What geometric statements read where they should not hold: a number is remarkable only beside these.
+"""Null distributions of geometric statements: their values where they should not hold.
 
-A statement about a head in its dominant plane (queries turn with their integer, keys are aligned, queries match keys)
-is asked again in the head's other planes and of shuffled names: which mean query belongs to which integer, or letter,
-is drawn at random. Once all layers are measured, the dominant planes of the other layers are a third null. In the
+A statement about a head in its dominant plane (queries rotate with their integer, keys are aligned, queries match keys)
+is measured again in the head's other planes and with shuffled names: the integer (or letter) of each mean query is
+permuted at random. Once all layers are measured, the dominant planes of the other layers are a third null. In the
 letter task letters count as integers in the order of the alphabet, so that letter models are a null of number models.
 """
 

@@ -3,12 +3,13 @@
 T_Index aligns all keys with one vector v and turns the query of integer i back by ``i theta``. In a plane of frequency
 g that does this work (1) unit keys have a mean of length 1, and (2) the angle of the mean query of integer i,
 unwrapped, falls by g for each step of i. Trained heads do more: they may align the keys of the target window with one
-direction and those of pointers with the opposite one, so that a query aims at one group and away from the other. Hence
-(1) is measured for each group too, and (2) with the group that queries, turned forward by ``i g``, aim at.
+direction and those of pointers with the opposite one, so that a query aims at one group and away from the other. So (1)
+is also measured for each group, and (2) with the group that queries, rotated forward by ``i g``, aim at.
 
 T_Retrieval gives each letter an angle: (3) queries for a letter point where the keys that carry it point.
 
-Queries carry what earlier layers wrote, hence means over all queries with the same token (right letter, for pairs).
+Queries contain the outputs of earlier layers, so means over all queries with the same token (for pairs: the same right
+letter) are used.
 """
 
 from __future__ import annotations

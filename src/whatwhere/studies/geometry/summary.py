@@ -1,4 +1,4 @@
-"""What a person reads of the study ``geometry`` in the terminal."""
+"""The terminal summary of the study ``geometry``."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, PLANES
 
@@ -30,8 +30,7 @@ class GeometrySettings:
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs < FEWEST:
-            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+        check_least(self, inputs=FEWEST)
 
 
 @dataclass(frozen=True)

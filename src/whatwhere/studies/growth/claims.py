@@ -29,14 +29,14 @@ def kinds(evidence: Evidence) -> Finding:
 
 
 def symbolic_over_positional(evidence: Evidence) -> Finding:
-    """How much later the first symbolic head comes than the first positional one."""
+    """How much later the first symbolic head appears than the first positional one."""
     positional, symbolic = (_first(evidence, event) for event in (POSITIONAL, SYMBOLIC))
     why = f"The first positional head comes at {positional:,} tokens, the first symbolic one at {symbolic:,}."
     return Finding(symbolic / max(positional, 1), why)
 
 
 def copying_and_symbolic(evidence: Evidence) -> Finding:
-    """How far apart copying and the first symbolic head come, as a power of two."""
+    """The distance between the onset of copying and of the first symbolic head, as a power of two."""
     copying, symbolic = (_first(evidence, event) for event in (COPYING, SYMBOLIC))
     why = f"The model copies from {copying:,} tokens on; its first symbolic head comes at {symbolic:,}."
     return Finding(abs(math.log2(max(copying, 1) / max(symbolic, 1))), why)
@@ -53,7 +53,7 @@ def previous_and_scores(evidence: Evidence) -> Finding:
 
 
 def _onsets(evidence: Evidence) -> list[Onset]:
-    """The events; refuses a model that has hardly learned, about whose heads the claims say nothing."""
+    """The events; raises NotTested for a model that has hardly learned."""
     losses = [row.held_out for row in evidence.rows("growth", None, "losses", Loss)]
     if not losses[0] - losses[-1] >= LEARNS:
         raise NotTested(

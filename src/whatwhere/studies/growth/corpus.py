@@ -1,8 +1,8 @@
-"""The text a small language model learns from, as tokens: files, or the documentation of Python's standard library.
+"""The training text of a small language model, as tokens: files, or the documentation of Python's standard library.
 
-The documentation is on every machine that runs this: the language reference that ``pydoc`` shows, and the docstrings of
-the library's modules (Python Software Foundation licence). It differs a little between versions of Python, so the
-manifest names it by its content.
+The documentation comes with every Python: the language reference that ``pydoc`` shows, and the docstrings of the
+library's modules (Python Software Foundation licence). It differs a little between versions of Python, so the manifest
+has its checksum.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def library_text() -> tuple[str, ...]:
 
 
 def library_fingerprint() -> str:
-    """The name of that text in a manifest."""
+    """The checksum of that text for the manifest."""
     digest = hashlib.sha256("\n".join(library_text()).encode("utf-8", "surrogatepass"))
     return FINGERPRINT + digest.hexdigest()[:16]
 

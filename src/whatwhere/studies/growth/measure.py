@@ -1,7 +1,7 @@
 """Trains a small Llama on text, scores its heads along the way, and finds when each event begins.
 
-Whatever a step depends on follows from the settings and the step, and the state is kept at each evaluation. So a
-training that was interrupted goes on and ends with the same tables.
+A step depends only on the settings, its number and the state, which is saved at each evaluation. So an interrupted
+training continues and ends with the same tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from whatwhere.studies.language_models.induction import induction
 from whatwhere.studies.language_models.token_windows import query_positions
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
-from whatwhere.studies.watched.callbacks import undisturbed
+from whatwhere.studies.watched.callbacks import evaluation_mode
 from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.traceable import traceable
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 STATE = "state.safetensors"
 _SCORED, _QUERIES = 8, "4"
-"""Held-out windows that heads are scored on, and queries of each; flat heads, as all are at first, need every swap."""
+"""Held-out windows that heads are scored on, and queries of each; few, because flat heads need every swap."""
 _HELD_OUT = 64
 """Held-out windows of the loss."""
 _PROGRESS_EVERY = 10
@@ -48,7 +48,7 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def measure(_: None, settings: GrowthSettings, results: Results, progress: Progress) -> None:
-    """Trains from where the results stand to the end.
+    """Trains from the last saved state to the end.
 
     Raises:
         WhatwhereError: the text is too short, or the loss is not a number.
@@ -110,7 +110,7 @@ class _Growing:
 
     def evaluate(self, step: int, since: Sequence[float]) -> None:
         """Scores the heads and measures the model; keeps the tables and the state."""
-        with undisturbed(self.model):
+        with evaluation_mode(self.model):
             scores, previous = self._look(step)
             repeated = induction(traceable(self.model), self.corpus.vocabulary, length=self.settings.window // 2 - 1,
                                  seed=self.settings.seed)  # fmt: skip
@@ -125,7 +125,7 @@ class _Growing:
         self.results.append("scores", scores)
         self.results.append("detectors", detectors)
         self.results.append("losses", [Loss(step, tokens, mean, held_out, copying)])
-        self._save(step)  # last: an evaluation counts as done once the state has it
+        self._save(step)  # last: an evaluation is complete once the state is saved
 
     def _look(self, step: int) -> tuple[list[Score], list[list[float]]]:
         """The scores of every head on held-out text, and its attention to the token before: ``[layer][head]``."""
@@ -138,7 +138,7 @@ class _Growing:
         return [row for rows, _ in by_layer for row in rows], [paid for _, paid in by_layer]
 
     def _save(self, step: int) -> None:
-        """Keeps what the next step depends on."""
+        """Saves the state."""
         manifest = self.results.manifest
         if manifest is None:
             return
@@ -151,7 +151,7 @@ class _Growing:
         manifest.put(STATE, save(tensors))
 
     def _restore(self) -> int | None:
-        """Takes up the state of the last whole evaluation; rows of a later one are dropped."""
+        """Restores the state of the last complete evaluation, and drops rows of a later one."""
         manifest = self.results.manifest
         if manifest is None or not manifest.has(STATE):
             for table in ("scores", "detectors", "losses"):

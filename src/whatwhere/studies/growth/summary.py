@@ -1,4 +1,4 @@
-"""What a person reads of the study ``growth`` in the terminal."""
+"""The terminal summary of the study ``growth``."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from whatwhere.studies.hops.tables import Confirmed, LoopedAccuracy
 from whatwhere.studies.mechanism.tables import LayersUsed
 
 LEAST_SEEN = 0.5
-"""Of the inputs of a hop count, the share in which the answer must come to be readable, to speak of its layers."""
+"""The least share of inputs of a hop count with a readable answer, for a statement about its layers."""
 CEILING = 0.99
-"""The accuracy beyond training from which a loop has nothing to add."""
+"""The accuracy beyond training from which a loop cannot improve it."""
 
 
 def plain_accuracy(evidence: Evidence, model: str) -> list[LoopedAccuracy]:
-    """The accuracies without a loop; refuses a model that has not learned its task."""
+    """The accuracies without a loop; raises NotTested for a model that has not learned its task."""
     rows = [row for row in evidence.rows("hops", model, "accuracy", LoopedAccuracy) if row.first is None]
     require_learned(model, [row.accuracy.value for row in rows if row.trained])
     return rows

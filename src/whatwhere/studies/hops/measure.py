@@ -1,12 +1,12 @@
 """Accuracy at 1 to 8 hops, with and without looped blocks, and the layers that each hop takes.
 
 Longer chains are those of the study ``mechanism`` (:meth:`~whatwhere.tasks.task.Task.chains`): one generator for every
-hop count. Which loop is best is chosen on these inputs, so it is asked again on others. Tables are written after each
-hop count, and what they hold is not measured again.
+hop count. The best loop is chosen on these inputs, so it is confirmed on others. Tables are written after each hop
+count; an interrupted study continues from them.
 
 A looped transformer runs some of its blocks again with the same weights: the residual stream after the last of them
-goes through them once more, then on through the rest of the model. It asks whether a block does one hop, whatever
-stands before it: then it could do the next one too. Only our own model gives the residual stream that this needs.
+passes through them once more, then through the rest of the model. If a block does one hop from any state, a second run
+should do the next hop. This needs the residual stream, so it works with our own model only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from whatwhere.heads.estimate import mean
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
 from whatwhere.studies.hops.tables import BEST, LAST_BLOCK, LONGEST, Confirmed, HopsSettings, LoopedAccuracy
-from whatwhere.studies.mechanism.observation import go_on, observe
+from whatwhere.studies.mechanism.observation import observe, run_from
 from whatwhere.studies.mechanism.readout import layers_used
 from whatwhere.studies.mechanism.tables import LayersUsed
 from whatwhere.studies.results import Results
@@ -35,7 +35,7 @@ Stretch = tuple[int, int]
 
 
 def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Progress) -> None:
-    """Measures every hop count that the results do not hold yet, then confirms the best loops."""
+    """Measures every hop count that the results do not have yet, then confirms the best loops."""
     task = model.task
     assert task is not None, "the subject is a model with a task"
     most = min(LONGEST, task.most_hops)
@@ -45,7 +45,7 @@ def measure(model: GPTJ, settings: HopsSettings, results: Results, progress: Pro
         batch = task.chains(settings.inputs, hops, settings.seed)
         right = model.predict(batch.tokens) == batch.answers
         about, guess = (hops, hops <= task.max_hops), task.chain_chance(hops)
-        accuracy = [row for row in accuracy if row.hops < hops]  # an interrupted sitting may have left some of these
+        accuracy = [row for row in accuracy if row.hops < hops]  # an interrupted session may have left some of these
         accuracy.append(LoopedAccuracy(*about, None, None, 0, share_of(right), guess))
         accuracy += [
             LoopedAccuracy(*about, *stretch, loops, share_of(found == batch.answers), guess)
@@ -70,7 +70,7 @@ def stretches(depth: int) -> list[Stretch]:
 def looped_answers(
     model: GPTJ, tokens: Int[np.ndarray, "n seq"], loops: int, some: list[Stretch] | None = None
 ) -> Iterator[tuple[Stretch, int, Int[np.ndarray, "n"]]]:
-    """What a model answers with blocks run again: the stretch, how often (1 .. loops), the answers.
+    """A model's answers with blocks run again: the stretch, how often (1 .. loops), the answers.
 
     ``some`` are the blocks: every block and every third by default.
     """
@@ -81,7 +81,7 @@ def looped_answers(
         for again in range(1, loops + 1):
             for block in range(first, last + 1):
                 state = blocks[block](state, *model.turns_of(block, tokens.shape[1]))
-            yield (first, last), again, go_on(model, state, last + 1).argmax(-1).cpu().numpy()
+            yield (first, last), again, run_from(model, state, last + 1).argmax(-1).cpu().numpy()
 
 
 def _confirm(model: GPTJ, task: Task, rows: list[LoopedAccuracy], settings: HopsSettings) -> list[Confirmed]:

@@ -3,7 +3,7 @@
 (() => {
   const { el, number } = whatwhere.dom;
   const { results, modelsWith } = whatwhere;
-  const { chart, plot, lookOf } = whatwhere.chart;
+  const { chart, plot, key, lookOf } = whatwhere.chart;
   const STUDY = "hops";
   const NONE = "none";
   const named = (row) => (row.first === null ? NONE : row.first === row.last ? `block ${row.first}` : `blocks ${row.first}-${row.last}`);
@@ -86,6 +86,7 @@
       {},
       el("p", {}, `Chains of 1 to ${most} hops, asked of models that were trained on 1 to ${trained}. Blocks may be run again with their own weights. The loops in the table were chosen on other inputs.`),
       el("div", { class: "controls" }, blocks.element, loops.length ? times.element : null),
+      key(models.map((model) => [`${model} ${lookOf(model).glyph}`, lookOf(model).color, lookOf(model).dash])),
       made.element,
       used.element,
       table,

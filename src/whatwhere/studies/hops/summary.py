@@ -1,4 +1,4 @@
-"""What a person reads of the study ``hops`` in the terminal."""
+"""The terminal summary of the study ``hops``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 
 LONGEST = 8
@@ -24,8 +24,7 @@ class HopsSettings:
     seed: Annotated[int, "Seed of the sequences."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs < FEWEST:
-            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+        check_least(self, inputs=FEWEST)
         if not 0 <= self.loops <= MOST_LOOPS:
             raise WhatwhereError(f"expected 0 to {MOST_LOOPS} loops, got {self.loops}; choose one of these.")
 

@@ -11,13 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from whatwhere.heads.display import LEGEND, colour_of
+from whatwhere.heads.display import LEGEND, NAMED, colour_of, draw_cells
 from whatwhere.studies.language_models.tables import HeadRow
 from whatwhere.studies.results import Results
 from whatwhere.studies.style import LABELLED, NEUTRAL, PALE
-
-NAMED = 24
-"""Up to so many rows, each has its own tick."""
 
 
 def draw_map(results: Mapping[str, Results]) -> Figure:
@@ -43,17 +40,8 @@ def _draw_cells(axes: Axes, rows: Sequence[HeadRow], layers: Sequence[int], head
     picture = np.full((len(layers), heads, 3), 255, np.uint8)
     for row in rows:
         picture[layers.index(row.layer), row.head] = colour_of(1 - row.symbolic.value, 1 - row.positional.value)
-    axes.imshow(picture, aspect="auto", interpolation="nearest")
-    axes.grid(visible=False)
-    axes.set_yticks(np.arange(0.5, len(layers) - 1), minor=True)
-    axes.set_xticks(np.arange(0.5, heads - 1), minor=True)
-    axes.grid(visible=True, which="minor", color="white", linewidth=0.8)
-    axes.tick_params(which="minor", length=0)
-    axes.set_axisbelow(False)
-    every = ceil(len(layers) / NAMED)
-    axes.set_yticks(range(0, len(layers), every), [str(layer) for layer in layers[::every]])
-    axes.set_xticks(range(0, heads, max(1, heads // 8)))
-    axes.set(xlabel="head", ylabel="layer", title="All heads")
+    draw_cells(axes, picture, layers)
+    axes.set_title("All heads")
 
 
 def _draw_points(axes: Axes, rows: Sequence[HeadRow]) -> None:

@@ -1,8 +1,8 @@
-"""The usual detector of induction heads, to compare with: random tokens, twice.
+"""The usual detector of induction heads, for comparison: random tokens, twice.
 
-In the second copy an induction head looks at the token that followed the same token in the first copy. The attention
-that it pays there, averaged over the second copy, is its mass; nothing but the repetition can earn it. (The usual
-detector of previous-token heads is the attention to the token before: the column ``previous`` of the table.)
+In the second copy an induction head attends to the token that followed the same token in the first copy. Its attention
+there, averaged over the second copy, is its induction mass. (The usual detector of previous-token heads is the
+attention to the token before: the column ``previous`` of the table.)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One layer on some inputs, reduced to a few numbers per input, head and query as it passes; and what the page shows.
+"""One layer on some inputs, reduced to a few numbers per input, head and query; and the data of the page.
 
-Language models park attention that they do not need on the first token. Such a head follows that token's content
-whenever it is swapped, so the paper's score calls it symbolic, whatever it does with the attention that is left. Beside
-the paper's score there is therefore a second one, *rest*: swaps among the keys after the first, weighted by attention
-among themselves. A diagnostic, as *renormalised* is for heads that attend to themselves.
+Language models put attention that they do not need on the first token. Such a head follows that token's content
+whenever it is swapped, so the paper's score calls it symbolic, independent of the rest of its attention. So there is a
+second score, *rest*: swaps among the keys after the first, weighted by attention among themselves. It is a diagnostic,
+as *renormalised* is for heads that attend to themselves.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from whatwhere.studies.language_models.token_windows import query_positions
 from whatwhere.trace.layer import LayerTrace, Trace
 
 CELLS_AT_ONCE = 2**22
-"""Attention weights that are held at a time."""
+"""Attention weights in memory at a time."""
 SHOWN_INPUTS = 2
-"""Of so many inputs attention is kept, for the page ..."""
+"""Inputs whose attention the page shows."""
 SHOWN_TOKENS = 256
-"""... in so many tokens at most; later ones do not change what is seen at earlier queries ..."""
+"""The most tokens of each; later ones do not affect earlier queries."""
 SHOWN_QUERIES = 4
-"""... at so many queries."""
+"""Queries of each."""
 LEAST_SHARE = 0.005
-"""Keys that get less attention are not shown, so that hundreds of heads stay small."""
+"""Keys with less attention are not shown, so that the data of hundreds of heads stay small."""
 PAPER, RENORMALISED, REST = "paper", "renormalised", "rest"
 _EACH = ("each_positional", "each_symbolic", "each_entropy", "each_own")
-"""What scores hold per input, head and query."""
+"""The fields of scores with one number per input, head and query."""
 
 
 def weightings_of(inputs: ScoredInputs, settings: HeadsSettings) -> dict[object, Weighting]:
@@ -87,7 +87,7 @@ class LayerFacts:
 
 
 def reduce_layer(layer: LayerTrace, heads: Sequence[int], inputs: ScoredInputs, settings: HeadsSettings) -> LayerFacts:
-    """Keeps what the tables need of a layer that was traced at all of :func:`traced_queries`."""
+    """Reduces a layer, traced at all of :func:`traced_queries`, to the data of the tables."""
     if len(heads) < layer.keys.shape[1]:
         layer = layer.of_heads(heads)
     traced = traced_queries(inputs)
@@ -138,7 +138,7 @@ def join_facts(parts: Sequence[LayerFacts]) -> LayerFacts:
 
 
 def stack_layers(parts: Sequence[HeadScores]) -> HeadScores:
-    """Scores of several layers with equally many heads as one, so that all share the draws of one bootstrap."""
+    """Joins scores of several layers with equally many heads, so that all share the draws of one bootstrap."""
     joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in (*_EACH, "visible")}
     return replace(parts[0], **joined, layers=tuple(layer for part in parts for layer in part.layers))
 

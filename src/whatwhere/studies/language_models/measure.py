@@ -1,7 +1,6 @@
 """Scores, entropy, frequency use and labels of a model's heads, on its task or on text (Section 2.2).
 
-One pass per batch of inputs; each layer is reduced as it passes, so memory grows with neither depth nor the number of
-inputs.
+One pass per batch of inputs; each layer is reduced at once, so memory does not grow with depth or the number of inputs.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ TOKENS_AT_ONCE = 2048
 
 
 def measure(model: Traceable, settings: HeadsSettings, results: Results, progress: Progress) -> None:
-    """Scores the chosen heads of a model of ours or of a language model, and keeps where they look in a few inputs."""
+    """Scores the chosen heads of our models or of a language model, and keeps their attention on a few inputs."""
     chosen = choose_heads(settings.only, model.depth, model.heads, model.attending)
     inputs = inputs_of(model, settings)
     facts, error = _layers(model, inputs, chosen, settings, progress)
@@ -137,7 +136,7 @@ def _layers(
 
 
 def _origin(model: Traceable, inputs: ScoredInputs, settings: HeadsSettings, results: Results) -> dict[str, Any]:
-    """What was scored on what: the first columns of the table. A place on this machine is left out."""
+    """The first columns of the table: the model and the inputs. Local paths are left out."""
     name, commit = results.name or model.name, getattr(getattr(model, "config", None), "_commit_hash", None)
     texts = checksum_of(settings.decisive()["text"])
     return {

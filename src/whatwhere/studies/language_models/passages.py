@@ -1,7 +1,7 @@
 """Text for a language model: files, or ``-`` for standard input; read once, and no further than needed.
 
-A text may be endless (a pipe) or huge, so only its beginning is read: :data:`BYTES_PER_TOKEN` for each token that the
-windows hold, several times what a tokenizer makes of ordinary text.
+A text may be endless (a pipe) or huge, so only its beginning is read: :data:`BYTES_PER_TOKEN` for each token of the
+windows, several times more than ordinary text needs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from whatwhere.errors import WhatwhereError
 STDIN = "-"
 BYTES_PER_TOKEN = 32
 FINGERPRINT = "sha256:"
-"""What begins the name of a text in a manifest: its content decides the results, not where it lies."""
+"""Prefix of the checksum of a text in a manifest: its content determines the results, not its path."""
 MANY = 4
-"""Texts beyond so many are counted and not listed."""
+"""From this number on, texts are counted and not listed."""
 PATIENCE = 60.0
 """Seconds to wait for the first byte of a pipe."""
 _LONGEST_CHARACTER = 4
@@ -39,12 +39,12 @@ class Passage:
 
     @property
     def fingerprint(self) -> str:
-        """Its name in a manifest."""
+        """Its checksum for the manifest."""
         return FINGERPRINT + hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 def checksum_of(fingerprints: Sequence[str]) -> str:
-    """One text by its fingerprint; several by one of them all, so that each row of a table can hold it."""
+    """The fingerprint of one text, or one checksum of several, short enough for each row of a table."""
     if len(fingerprints) < 2:
         return " ".join(fingerprints)
     whole = hashlib.sha256(" ".join(fingerprints).encode()).hexdigest()[:16]
@@ -59,21 +59,15 @@ def names_of(passages: Sequence[Passage]) -> str:
 
 
 class TextSettings:
-    """What settings with texts share: the dataclass has a field ``text``, and says how many tokens it needs."""
+    """Base class of settings with texts: a dataclass with a field ``text`` that says how many tokens it needs."""
 
     text: tuple[str, ...]
 
     tokens_needed: int
     """Of each text."""
 
-    def check_least(self, **least: int) -> None:
-        """Refuses settings that are below the least value that is given here by name."""
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise WhatwhereError(f"expected {name} of at least {value}, got {getattr(self, name)}; raise {name}.")
-
     def check_texts(self, least: int = 0) -> None:
-        """Reads the texts, so that a mistake in one shows before a model is loaded."""
+        """Reads the texts, so that errors are found before a model is loaded."""
         if len(self.text) < least:
             raise WhatwhereError("expected a text, got none; name one with --text FILE.")
         if self.text.count(STDIN) > 1:
@@ -94,7 +88,7 @@ class TextSettings:
 
 
 def read_passage(source: str, tokens: int) -> Passage:
-    """Reads the beginning of a text, enough for so many tokens; its source is a path, or ``-``.
+    """Reads the beginning of a text, enough for a number of tokens; its source is a path, or ``-``.
 
     Raises:
         WhatwhereError: there is no such file, it is empty, or it is not text in UTF-8.
@@ -130,7 +124,7 @@ def read_passage(source: str, tokens: int) -> Passage:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A file to read; a pipe is opened once somebody writes to it."""
+    """Opens a file; a pipe is opened once a process writes to it."""
     if not path.is_fifo():
         return path.open("rb")
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -144,7 +138,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _beginning(read: Callable[[int], bytes], most: int) -> bytes:
-    """At most so many bytes, in parts: asked for all at once, Python would set aside room for every one of them."""
+    """Reads at most ``most`` bytes in parts, because Python would allocate memory for all of them at once."""
     found = b""
     while len(found) < most and (part := read(min(_PART, most - len(found)))):
         found += part

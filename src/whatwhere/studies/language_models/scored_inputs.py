@@ -1,4 +1,4 @@
-"""What the heads of a model are scored on: sequences of its task, or windows of texts; and which heads."""
+"""The inputs on which heads are scored (sequences of a task, or windows of texts), and the choice of heads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ScoredInputs:
     vocabulary: int
     """The number of token ids."""
     source: str
-    """For people: the task, or the names of the texts."""
+    """The task, or the names of the texts."""
     is_text: bool
     begins: str
     """What stands before the text in each window."""

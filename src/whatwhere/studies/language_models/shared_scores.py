@@ -1,7 +1,7 @@
 """Head scores as a file that others read: the table ``heads``, as CSV or Parquet, on disk or as a dataset of the Hub.
 
 The columns are those of :class:`whatwhere.studies.language_models.tables.HeadRow`. Each row says which model, which
-revision, which text and which temperature, so tables of several models can be put below one another.
+revision, which text and which temperature, so tables of several models can be concatenated.
 """
 
 from __future__ import annotations
@@ -81,11 +81,13 @@ def read_scores(path: Path) -> pd.DataFrame:
         wrong = [value for value in found[column] if value == value and not low <= value <= high]
         if wrong:
             raise WhatwhereError(
-                f"expected {column} between {low} and {high} in {path}, got {column} {wrong[0]}; make it anew."
+                f"expected {column} between {low} and {high} in {path}, got {column} {wrong[0]}; make it again."
             )
     unknown = sorted(set(found["label"]) - {*LABELS})
     if unknown:
-        raise WhatwhereError(f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it anew.")
+        raise WhatwhereError(
+            f"expected labels of {', '.join(LABELS)} in {path}, got {unknown[0]!r:.60}; make it again."
+        )
     return found
 
 

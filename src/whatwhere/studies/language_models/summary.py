@@ -1,4 +1,4 @@
-"""What a person reads of the study ``heads`` in the terminal."""
+"""The terminal summary of the study ``heads``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from whatwhere.studies.terminal import remark, table
 from whatwhere.trace.layer import counted
 
 FEW = 20
-"""Up to so many heads, all are listed."""
+"""Up to this number of heads, all are listed."""
 SHOWN = 5
 """Heads in each of the two lists of many."""
 
@@ -52,7 +52,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
         blocks.append(_heads(rows, is_text=about.is_text))
     else:
         for kind in ("positional", "symbolic"):
-            best = sorted(rows, key=lambda row: -np.nan_to_num(getattr(row, kind).value, nan=-1))[:SHOWN]
+            # centred, because uniform heads have both scores at 1
+            best = sorted(rows, key=lambda row: -np.nan_to_num(getattr(row, f"{kind}_centred"), nan=-1))[:SHOWN]
             blocks += [f"\nThe most {kind} heads", _heads(best, is_text=about.is_text)]
         blocks += ["\nLayers: means over heads, and how many are pure", _layers(results["heads"])]
     if results.has("windows"):
@@ -78,7 +79,7 @@ def _labels(labels: Iterable[str]) -> str:
 def _heads(rows: Sequence[HeadRow], *, is_text: bool) -> Table:
     """What matters of a head: in a text also the first and the previous token, where many heads look."""
     middle = ["first", "prev", "ID", "beyond"] if is_text else ["itself", "ID"]
-    made = table("head", "positional", "symbolic", "entropy", *middle, "label", left=["label"])
+    made = table("head", "positional", "symbolic", "H", *middle, "label", left=["label"])
     for row in rows:
         cells = {
             "itself": _number(row.own),
@@ -101,7 +102,7 @@ def _layers(heads: pd.DataFrame) -> Table:
         means = own[["positional", "symbolic", "entropy_share", "first"]].mean().tolist()
         pure = ((own["label"] == kind).to_numpy().sum() for kind in KINDS)
         cells.append((str(layer), *map(_number, means), *(str(count or "") for count in pure)))
-    return table("layer", "positional", "symbolic", "entropy", "first", "pure positional", "pure symbolic", rows=cells)
+    return table("layer", "positional", "symbolic", "H", "first", "pure positional", "pure symbolic", rows=cells)
 
 
 def _windows(rows: Sequence[WindowScore]) -> Table:
@@ -127,7 +128,7 @@ def _remarks(about: About, rows: Sequence[HeadRow], settings: HeadsSettings) -> 
     found = [
         f"positional, symbolic: pure within gamma {settings.gamma:g}; uniform: both scores high; mixed: the rest. "
         + (f"In brackets: 95 % intervals (bootstrap over {over}). " if over else "")
-        + "entropy: as a share of its maximum. ID: mean frequency ID, 1 is the fastest plane. "
+        + "H: entropy as a share of its maximum. ID: mean frequency ID, 1 is the fastest plane. "
         + (
             "first, prev: attention to the first and to the previous token. beyond: both scores of swaps among keys "
             "after the first token, where language models park attention (not the paper's score)."

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.machine.limits import LEAST_TAU
 from whatwhere.studies.language_models.passages import TextSettings
@@ -50,8 +50,7 @@ class HeadsSettings(TextSettings):
     seed: Annotated[int, "Seed of the inputs and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs is not None and self.inputs < 1:
-            raise WhatwhereError(f"expected 1 or more inputs, got {self.inputs}; raise inputs.")
+        check_least(self, inputs=1)
         if self.window < LEAST_TOKENS:
             raise WhatwhereError(
                 f"expected windows of at least {LEAST_TOKENS} tokens (two keys to swap, and a query), got "

@@ -1,4 +1,4 @@
-"""Texts cut into windows of tokens as a model reads them, the queries to ask from, and how tokens are spelled."""
+"""Texts cut into windows of tokens, query positions, and the text of tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _PLACE = "PLACE-OF-THE-TEXT"
-"""Stands for the text while a chat template is read."""
+"""A placeholder for the text in a chat template."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Windows:
 
 
 def require_text_model(model: Any, settings: TextSettings) -> RotaryModel:
-    """Refuses a model that cannot read the texts of some settings: without a tokenizer, or without a text."""
+    """Raises an error for a model without a tokenizer, or settings without a text."""
     name = Path(model.name).name
     if not isinstance(model, RotaryModel) or model.tokenizer is None:
         raise WhatwhereError(
@@ -104,7 +104,7 @@ def first_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 
 
 def _template(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """The tokens before and after a user's message, up to where the model's reply begins."""
+    """The tokens before and after a user's message, up to the start of the model's reply."""
     try:
         filled = str(
             tokenizer.apply_chat_template(

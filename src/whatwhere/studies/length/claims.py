@@ -17,7 +17,7 @@ from whatwhere.theory.printed import INDEX_THETA, LETTERS, RETRIEVAL_THETA
 LONGEST = 850
 HALF = 0.5
 CEILING = 0.95
-"""The accuracy above which two models are not told apart."""
+"""Two models above this accuracy are not compared."""
 FIGURE = 100
 """Figure 5A ends there, with an Index bound of 0.002."""
 
@@ -72,7 +72,7 @@ def number_barely(evidence: Evidence) -> Finding:
 
 
 def _breaks(evidence: Evidence) -> dict[tuple[str, str], Break]:
-    """Where half of the number model's inputs fail, over all hop classes: by what fails and how it is known."""
+    """Where half of the number model's inputs fail, over all hop classes, by quantity and source."""
     accuracies(evidence, "number")  # it has learned its task
     rows = evidence.rows("length", "number", "breaks", Break)
     return {(row.what, row.source): row for row in rows if (row.hop, row.threshold) == (None, HALF)}

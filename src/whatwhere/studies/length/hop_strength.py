@@ -1,4 +1,4 @@
-"""The discrepancy of trained heads: by how much the right key leads, and the attention left on it (Section 3.5).
+"""The discrepancy of trained heads: the lead of the right key, and the attention on it (Section 3.5).
 
 A path visits p_0 > p_1 > .. > p_h. A head may carry it on by one hop, from the query at p_r to the key at p_(r+1), or
 by more (a shortcut). So there is a cell for each layer, head, number of hops *to go* (h - r) and *jump* (how many hops
@@ -9,7 +9,7 @@ ahead the key lies). In each cell and for each input
   it stands;
 - the *mass* is the attention on the right key (and others of the same meaning).
 
-Margins say whether hard attention would be right; the mass also feels softmax disperse over more keys.
+Margins show whether hard attention would be right; the mass also depends on the dispersion of softmax over more keys.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class HopStrength:
 
 @torch.no_grad()
 def measure_hops(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[Intervention] = ()) -> HopStrength:
-    """Runs a model, maybe with something changed, on some inputs of one length, and looks at every hop in every layer.
+    """Runs a model, optionally with interventions, on inputs of one length, and measures every hop in every layer.
 
-    The inputs are run some at a time, so interventions must not depend on the others (as a mean ablation does).
+    Inputs run in blocks, so interventions must not depend on other inputs (as a mean ablation does).
     """
     some = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
     parts = [_measure(model, task, batch[start : start + some], interventions) for start in range(0, len(batch), some)]
@@ -81,7 +81,7 @@ def _measure(model: GPTJ, task: Task, batch: Batch, interventions: Sequence[Inte
 
 
 def lead(logits: Float[Tensor, "n head key"], right: Bool[np.ndarray, "n key"]) -> Float[np.ndarray, "n 2 head"]:
-    """The margin of the right keys over the others, and the attention on them; keys out of sight have -inf."""
+    """The margin of the right keys over the others, and the attention on them; invisible keys have -inf."""
     here = torch.as_tensor(right, device=logits.device)[:, None]
     margin = logits.masked_fill(~here, -torch.inf).amax(-1) - logits.masked_fill(here, -torch.inf).amax(-1)
     mass = logits.softmax(-1).masked_fill(~here, 0).sum(-1)

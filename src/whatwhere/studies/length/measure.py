@@ -1,12 +1,12 @@
 """Accuracy of a trained model against length, and what its margins predict (Section 3.6, Figure 5B).
 
-Inputs grow by extra target tokens put before the window, so that no distance on a path changes. Tables are written
-after each length, and what they hold is not measured again.
+Longer inputs have extra target tokens before the window, so that no distance on a path changes. Tables are written
+after each length; an interrupted study continues from them.
 
-Changes at inference, without training, have length curves too. Closing planes asks which frequencies carry the length.
-The next three change what a position is: another base, positions pressed into the trained range (interpolation), none
-at all (NoPE). Sharpening multiplies logits by ``log n / log n_0``. It undoes the dispersion of softmax over more keys
-(Section 3.6) and leaves the sign of every margin as it was: so it tells the two causes of failure apart.
+Changes at inference, without training, have length curves too. Closing planes shows which frequencies matter. The next
+three change positions: another base, interpolation to the trained range, and none at all (NoPE). Sharpening multiplies
+logits by ``log n / log n_0``. It compensates the dispersion of softmax over more keys (Section 3.6) and keeps the sign
+of every margin, so it distinguishes the two causes of failure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BASE_FACTOR = 10.0
 
 
 def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: Progress) -> None:
-    """Measures every length that the results do not hold yet.
+    """Measures every length that the results do not have yet.
 
     The length that the model was trained on comes first, and shorter ones are left out.
     """
@@ -76,7 +76,7 @@ def _write_hops(
 ) -> None:  # fmt: skip
     """Adds the hops of one length to the tables; at the training length, the prediction for all lengths too.
 
-    A length counts as measured once its accuracy is there, so what an interrupted sitting left of it is replaced.
+    A length counts as measured once its accuracy is written, so incomplete rows of it are replaced.
     """
     first, seed, here = length == task.length, results.settings.seed, (MEASURED, length)
     table = [row for row in results.rows("hops", Hop) if not first and (row.source, row.length) != here]

@@ -104,7 +104,7 @@
     modelsWith(STUDY, "breaks").flatMap((model) => {
       const broken = results(model, STUDY, "breaks").find((row) => row.what === "accuracy" && row.source === "measured" && row.hop === null && row.threshold === 0.5);
       if (!broken) return [];
-      return broken.length === null ? [[`> ${broken.longest}`, `tokens, and the ${model} model is right more often than not`]] : [[`${Math.round(broken.length)}`, `tokens, and the ${model} model is below one half`]];
+      return broken.length === null ? [[`> ${broken.longest}`, `tokens: up to there the ${model} model is right more often than not`]] : [[`${Math.round(broken.length)}`, `tokens: there the ${model} model falls below one half`]];
     }),
   );
   whatwhere.part({ id: "length", nav: "Length", title: "Longer inputs", make: length });

@@ -1,10 +1,10 @@
 """Margins at any length, predicted from inputs of the training length alone.
 
-The theory asks what longer inputs do to a head whose contents stay as they are: further keys appear, farther away. That
-can be computed for a trained head too. Its keys and queries are traced at the training length. The contents of the
-input's own target window that could be extra tokens are then put before it at every further distance, and what RoPE
-makes of them there is the rival of the right key. No longer input is run. Where such a prediction is wrong, the
-contents of keys or queries changed with length (in layers above the first), not the geometry.
+The theory asks how longer inputs affect a head whose contents do not change: additional keys appear, farther away. This
+can be computed for a trained head too. Its keys and queries are traced at the training length. Contents of the input's
+own target window that could be extra tokens are then placed before it at every larger distance, where RoPE makes them
+rivals of the right key. The model does not run on longer inputs. If such a prediction is wrong, the contents of keys or
+queries changed with length (in layers above the first), not the geometry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from whatwhere.trace.layer import LayerTrace
 from whatwhere.trace.traceable import traceable
 
 CELLS_AT_ONCE = 1 << 23
-"""Logits of further keys that are held at a time."""
+"""Logits of additional keys in memory at a time."""
 
 
 @torch.no_grad()
@@ -35,10 +35,10 @@ def predict_hops(
     model: GPTJ, task: Task, batch: Batch, lengths: Sequence[int], cells: Collection[Cell], seed: int = 0,
     interventions: Sequence[Intervention] = (),
 ) -> dict[int, HopStrength]:  # fmt: skip
-    """What :func:`~whatwhere.studies.length.hop_strength.measure_hops` would find at each length, if contents stayed.
+    """Predicts :func:`~whatwhere.studies.length.hop_strength.measure_hops` at each length, if contents do not change.
 
-    The batch has the training length, and ``lengths`` begin there. Hops of other cells stay undefined. The seed is that
-    of the draw of further keys. ``right`` is empty, as nothing is answered.
+    The batch has the training length, and ``lengths`` begin there. Hops of other cells stay undefined. The seed draws
+    the additional keys. ``right`` is empty, because there are no answers.
     """
     trained, further = batch.tokens.shape[1], max(lengths) - batch.tokens.shape[1]
     drawn = further_keys(task, batch, further, seed)
@@ -69,7 +69,7 @@ def predict_hops(
 
 
 def further_keys(task: Task, batch: Batch, count: int, seed: int) -> Int[np.ndarray, "n further"]:
-    """Which position of the target window lends its content to each further key: any that could be an extra token's."""
+    """Which position of the target window gives its content to each additional key: any possible extra token."""
     free = task.fillers(batch)  # [n, target]
     first = np.argsort(~free, axis=1, kind="stable")  # the positions that are free, first
     pick = np.random.default_rng(seed).random((len(batch), count)) * free.sum(1)[:, None]
@@ -79,7 +79,7 @@ def further_keys(task: Task, batch: Batch, count: int, seed: int) -> Int[np.ndar
 def _far_logits(
     layer: LayerTrace, query: int, rows: Int[np.ndarray, "n"], drawn: Int[np.ndarray, "n further"]
 ) -> Float[Tensor, "n head further"]:
-    """The logits of one query on further keys, the nearest first: contents of the window, one step before another."""
+    """The logits of one query on additional keys, the nearest first, with contents of the window."""
     window = int(drawn.max(initial=-1)) + 1
     keys, visible = layer.keys[rows, :, :window], layer.visible[..., :window]
     some = replace(layer, queries=layer.queries[rows], keys=keys, visible=visible)
@@ -94,7 +94,7 @@ def _far_logits(
 def _lead(
     near: Float[Tensor, "n head key"], right: np.ndarray, far: Float[Tensor, "n head further"]
 ) -> Float[Tensor, "2 n head further_and_none"]:
-    """Margin and mass of the right keys with none of the further keys, with the first, with the first two, .."""
+    """Margin and mass of the right keys with 0, 1, 2, .. additional keys."""
     here = torch.as_tensor(right, device=near.device)[:, None]
     best, others = near.masked_fill(~here, -torch.inf), near.masked_fill(here, -torch.inf)
     rival = torch.cat([others.amax(-1, keepdim=True), far], -1).cummax(-1).values

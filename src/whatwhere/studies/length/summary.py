@@ -1,4 +1,4 @@
-"""What a person reads of the study ``length`` in the terminal."""
+"""The terminal summary of the study ``length``."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _breaks(rows: Sequence[Break]) -> list[RenderableType]:
         margin = what.replace(MASS, MARGIN)
         others = [(what, PREDICTED), (margin, MEASURED), (margin, PREDICTED)] if what != ACCURACY else []
         beside = (whole.get((*other, cell, HALF)) for other in others)
-        told = ("" if other is None else _length(other) for other in beside)
-        made.add_row(_name(row), _length(first), _length(row), _interval(row), *told)
+        cells = ("" if other is None else _length(other) for other in beside)
+        made.add_row(_name(row), _length(first), _length(row), _interval(row), *cells)
     note = (
         "A hop holds if more than half of the attention is on its right key; margin: if that key leads. All hops: "
         f"those that heads do at the training length (mean attention {tables.WORKING} or more). predicted: below one "

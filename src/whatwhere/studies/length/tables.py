@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, WhatwhereWarning, check_least
 from whatwhere.heads.estimate import Estimate
 
 AS_TRAINED = "as trained"
@@ -42,10 +43,7 @@ class LengthSettings:
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs < FEWEST:
-            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
-        if self.far_inputs < 1:
-            raise WhatwhereError(f"expected far inputs of 1 or more, got {self.far_inputs}; raise far_inputs.")
+        check_least(self, inputs=FEWEST, far_inputs=1)
         shortest = min((*self.lengths, *self.varied_lengths), default=1)
         if shortest < 1:
             raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")
@@ -62,7 +60,14 @@ class LengthSettings:
 
 
 def from_trained(trained: int, lengths: tuple[int, ...]) -> list[int]:
-    """The training length and the longer ones among some lengths."""
+    """The training length and the longer ones among some lengths; a user is told which are too short."""
+    if short := [length for length in lengths if length < trained]:
+        warnings.warn(
+            f"Inputs of {', '.join(map(str, short))} tokens are left out: the model was trained on {trained} tokens, "
+            "and only longer inputs are measured besides.",
+            WhatwhereWarning,
+            stacklevel=3,
+        )
     return [trained, *sorted({length for length in lengths if length > trained})]
 
 

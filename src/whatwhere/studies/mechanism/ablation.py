@@ -1,8 +1,8 @@
 """Does the model need a head, or a group of heads? Mean ablation with a paired test.
 
-A head is ablated by replacing what it writes, at each position, by its mean over inputs of all hop classes: it then
-tells nothing about the input in hand. Single heads are not enough: where two heads do the same work, each of them can
-be ablated without harm. So groups are ablated as well: late layers together, all heads of a kind, all but a few.
+A head is ablated by replacing its output, at each position, by its mean over inputs of all hop classes, which contains
+no information about the input. Single heads are not enough: if two heads do the same work, each of them can be ablated
+without loss. So groups are ablated too: late layers together, all heads of a kind, all but a few.
 
 *Needed* means a loss of accuracy above :data:`LOSS` in some hop class with McNemar's exact test below :data:`ALPHA`:
 the same inputs are answered before and after, so only the answers that change count.
@@ -30,13 +30,13 @@ from whatwhere.heads.purity import GAMMAS, label_of
 from whatwhere.heads.roles import RoleShare
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
-from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, go_on, record
+from whatwhere.studies.mechanism.observation import AT_ONCE, Edits, record, run_from
 from whatwhere.studies.mechanism.tables import Ablation, Delivery, GroupAblation, Head, Kind, Verdict, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 
 LOSS = 0.05
-"""A head is needed if more of a hop class's accuracy is lost without it, ..."""
+"""A head is needed if a hop class loses more accuracy than this without it, ..."""
 ALPHA = 0.001
 """... by a test at this level: 0.05 divided by the 48 tests of the paper's models (12 heads, 4 hop classes)."""
 OTHER_GAMMAS = (0.05, 0.2)
@@ -75,7 +75,7 @@ class MeanAblation:
             for heads in sets:
                 start = min((layer for layer, head in heads if (layer, head) not in base), default=len(states) - 1)
                 ablated = {*base, *heads}
-                found.append(go_on(self.model, states[start], start, self.edits(ablated), self._last_live(ablated)))
+                found.append(run_from(self.model, states[start], start, self.edits(ablated), self._last_live(ablated)))
             parts.append(torch.stack(found))
         return torch.cat(parts, 1).numpy(force=True)
 
@@ -83,7 +83,7 @@ class MeanAblation:
         return max((layer for layer, head in self.heads if (layer, head) not in ablated), default=-1)
 
     def edits(self, ablated: Collection[Head]) -> Edits:
-        """By layer, what replaces the ablated heads by their means; a layer without another head need not attend."""
+        """By layer, the edit that replaces ablated heads by means; a layer without other heads need not attend."""
         counts = Counter(layer for layer, _ in ablated)
         return {
             layer: self.means[layer][None] if count == self.model.config.heads else partial(self._edit, layer, ablated)
@@ -196,7 +196,7 @@ def judge(roles: Sequence[RoleShare], deliveries: Sequence[Delivery], ablations:
         of_head = [row for row in roles if (row.layer, row.head) == (layer, head)]
         if serves:
             chosen = [row for row in of_head if (row.distance, row.queries) == (None, "served")]
-        else:  # it may prepare one distance: the one at which its role is clearest counts
+        else:  # it may prepare one distance: use the one with the clearest role
             chosen = [row for row in of_head if row.distance is not None and row.queries == "path"]
         best = max(chosen, key=lambda row: row.share.value)
         distances, expecting, needing = (" ".join(map(str, numbers)) for numbers in (serves, expected, needed_by))

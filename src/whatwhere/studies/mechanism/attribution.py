@@ -1,9 +1,9 @@
-"""What a head writes towards an answer: the direct path from a value to the logits.
+"""Direct logit attribution: the contribution of values to the logit of an answer.
 
-What a head takes from one key is its attention times that key's value. The output matrix writes it to the residual
-stream, and the final norm and the unembedding read it. The norm is taken as linear, with the size that the residual
-stream has at the end of this very run. So the parts of all keys, heads, MLPs and of the token itself add up to the
-logit.
+The contribution of one key to a head's output is its attention times that key's value. The output matrix writes it to
+the residual stream, and the final norm and the unembedding read it. The norm is treated as linear, with the size of the
+residual stream at the end of the same run. So the contributions of all keys, heads, MLPs and of the token itself add up
+to the logit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from whatwhere.model.gptj import GPTJ, NORM_EPSILON
 def answer_direction(
     model: GPTJ, end: Float[Tensor, "n d_model"], answers: Int[np.ndarray, "n"], possible: Int[np.ndarray, "values"]
 ) -> Float[Tensor, "n d_model"]:
-    """What to multiply a part of the residual stream by, to get what it adds to the answer's logit.
+    """The direction whose product with a part of the residual stream is its contribution to the answer's logit.
 
-    The mean over the other possible answers is taken off: what raises all of them tells nothing. ``end`` is the
-    residual stream after the last layer, at the position that is read; ``possible`` are all tokens that may be answers.
+    The mean over the other possible answers is subtracted. ``end`` is the residual stream after the last layer, at the
+    position that is read; ``possible`` are all tokens that may be answers.
     """
     rows = model.head.weight[torch.as_tensor(answers).long()]  # [n, d_model]
     total, others = model.head.weight[torch.as_tensor(possible).long()].sum(0), max(1, len(possible) - 1)

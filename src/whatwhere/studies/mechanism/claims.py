@@ -11,7 +11,7 @@ from whatwhere.heads.purity import GAMMAS, KINDS
 from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
-from whatwhere.studies.mechanism.path_tables import Keeping, Selectivity
+from whatwhere.studies.mechanism.path_tables import DecodedFlow, Keeping, Selectivity
 from whatwhere.studies.mechanism.tables import (
     Ablation,
     GroupAblation,
@@ -31,11 +31,11 @@ FUNCTION = {"number": "Index", "letter": "Retrieval"}
 REFLEXIVE = "itself"
 """The role of a head that looks at the query itself, as Reflexive does."""
 ENOUGH = 20
-"""Looks at a place that still holds a pointer, for a statement about them."""
+"""The fewest readings of places that still hold a pointer, for a statement about them."""
 
 
 def ablations(evidence: Evidence, model: str) -> Sequence[Ablation]:
-    """What each head costs, in a model that has learned its task; others are not tested."""
+    """The loss without each head, in a model that has learned its task; raises NotTested for others."""
     rows = evidence.rows("mechanism", model, "ablation", Ablation)
     require_learned(model, [row.before.value for row in rows])
     return rows
@@ -66,7 +66,7 @@ def without_kind(evidence: Evidence, model: str, gamma: float = GAMMAS[0]) -> di
 
 
 def over_gammas(evidence: Evidence, model: str, number: Callable[[Lost], float | Estimate]) -> Elsewhere:
-    """What a number about heads of a kind would be at the other tolerances of purity."""
+    """A number about heads of a kind at the other tolerances of purity."""
     lost = {f"{gamma:g}": without_kind(evidence, model, gamma) for gamma in OTHER_GAMMAS}
     others = {gamma: number(rows) for gamma, rows in lost.items() if rows}
     return {"gamma": others} if others else {}
@@ -103,13 +103,13 @@ def roles(evidence: Evidence, model: str) -> Finding:
     heads = needed_heads(evidence, model) or working_heads(evidence, model)
     rows = evidence.rows("mechanism", model, "verdicts", Verdict)
     asked = [row for row in rows if (row.layer, row.head) in heads]
-    told = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in asked)
+    text = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in asked)
     worst = min((_ideal_share(row, model) for row in asked), key=lambda share: share.value)
     pure = {(row.layer, row.head) for row in evidence.rows("mechanism", model, "kinds", Kind) if row.label in KINDS}
     of_pure = [_ideal_share(row, model) for row in rows if (row.layer, row.head) in pure]
     others = {"heads": {"all pure ones": min(of_pure, key=lambda share: share.value)}} if of_pure else {}
     ideal_roles = all(row.role in _ideal(model) for row in asked)
-    why = f"The commonest role of each head: {told}."
+    why = f"The commonest role of each head: {text}."
     return Finding(worst.value, why, worst.interval, worst.n, rest_holds=ideal_roles, elsewhere=others)
 
 
@@ -118,7 +118,7 @@ def _ideal(model: str) -> tuple[str, str]:
 
 
 def _ideal_share(row: Verdict, model: str) -> Estimate:
-    """How often a head looks where an ideal function does: at most what another role leaves, if that is commoner."""
+    """How often a head attends where an ideal function does: at most the rest, if another role is more common."""
     if row.role in _ideal(model):
         return row.share
     share = row.share
@@ -131,17 +131,27 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     rows = [row for row in evidence.rows("mechanism", model, "layers_used", LayersUsed) if row.layers.n]
     if not rows:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
-    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
-    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
-    told = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
-    why = f"Layers until the answer can be read at the last token, by hops: {told}."
+    worst = _farthest(rows)
+    text = ", ".join(f"{row.hops}: {row.layers.value:.2f}" for row in rows)
+    why = f"Layers until the answer can be read at the last token, by hops: {text}."
     first, last = rows[0], rows[-1]
     elsewhere = {"count": {"the layers of a further hop, less one": _further(first, last)}} if len(rows) > 1 else {}
-    return Finding(value, why, (min(ends), max(ends)), worst.layers.n, elsewhere=elsewhere)
+    if evidence.results("mechanism", model).has("probed_layers"):
+        probed = evidence.rows("mechanism", model, "probed_layers", LayersUsed)
+        why += f" By a linear probe: {', '.join(f'{row.hops}: {row.layers.value:.2f}' for row in probed)}."
+        elsewhere |= {"decoder": {"a linear probe": _farthest(probed)}}
+    return Finding(worst.value, why, worst.interval, worst.n, elsewhere=elsewhere)
+
+
+def _farthest(rows: Sequence[LayersUsed]) -> Estimate:
+    """How far the layers are from the hops, in the worst hop class."""
+    worst = max(rows, key=lambda row: abs(row.layers.value - row.hops))
+    value, *ends = (abs(layers - worst.hops) for layers in (worst.layers.value, *worst.layers.interval))
+    return Estimate(value, min(ends), max(ends), worst.layers.n)
 
 
 def _further(first: LayersUsed, last: LayersUsed) -> Estimate:
-    """How far the layers of a further hop are from one; hop classes are other inputs, so that their errors add up."""
+    """How far the layers per additional hop are from one; hop classes have different inputs, so their errors add up."""
     hops, low, high = last.hops - first.hops, first.layers, last.layers
     further = (high.value - low.value) / hops - 1
     width = math.hypot(high.high - high.low, low.high - low.low) / 2 / hops
@@ -151,17 +161,17 @@ def _further(first: LayersUsed, last: LayersUsed) -> Estimate:
 
 def reflexive_is_symbolic(evidence: Evidence) -> Finding:
     """Of the layers behind the last working head, in both models, the share that is purely symbolic."""
-    behind, symbolic, told, inputs = 0, 0, [], 0
+    behind, symbolic, text, inputs = 0, 0, [], 0
     for model in FUNCTION:
         last = max(layer for layer, _ in working_heads(evidence, model))
         heads = [row for row in evidence.rows("mechanism", model, "kinds", Kind) if row.layer > last]
         pure = [row.layer for row in heads if row.label == "symbolic"]
         behind, symbolic = behind + len(heads), symbolic + len(pure)
         inputs = max([inputs, *(row.symbolic.n for row in heads)])
-        told.append(f"{model} {len(pure)} of {len(heads)} (layer {listed(pure)})")
+        text.append(f"{model} {len(pure)} of {len(heads)} (layer {listed(pure)})")
     if not behind:
         raise NotTested("the last layer of both models works, so that none is left to propagate.")
-    why = f"Purely symbolic at the end of training: {'; '.join(told)}."
+    why = f"Purely symbolic at the end of training: {'; '.join(text)}."
     return Finding(symbolic / behind, why, None, inputs)
 
 
@@ -173,9 +183,28 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
         raise NotTested(
             f"the heads of the {model} model hardly ever look where a pointer points before the answer is there."
         )
-    told = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
-    why = f"A look moves {told} before the answer is there, and {row.present.value:.3f} ({row.present.n}) once it is."
-    return Finding(row.share.value, why, row.share.interval, row.share.n)
+    text = f"{row.before.value:.3f} of the logit difference ({row.before.n} looks)"
+    why = f"A look moves {text} before the answer is there, and {row.present.value:.3f} ({row.present.n}) once it is."
+    other = probed_flow(evidence, model)
+    if other is None:
+        return Finding(row.share.value, why, row.share.interval, row.share.n)
+    why += (
+        f" With a probe: {other.before.value:.3f} ({other.before.n}) and {other.present.value:.3f} ({other.present.n})."
+    )
+    elsewhere = {"decoder": {"a linear probe": other.share}}
+    return Finding(row.share.value, why, row.share.interval, row.share.n, elsewhere=elsewhere)
+
+
+def probed_flow(evidence: Evidence, model: str) -> DecodedFlow | None:
+    """The same where a linear probe tells whether the answer is at a place.
+
+    None if it was not measured, or if too few looks or too little flow are left by its moments.
+    """
+    if not evidence.results("mechanism", model).has("decoders"):
+        return None
+    rows = evidence.rows("mechanism", model, "decoders", DecodedFlow)
+    (row,) = (row for row in rows if (row.decoder, row.changed) == ("probe", "link"))
+    return row if row.before.n >= ENOUGH and row.share.n else None
 
 
 def kept_by(evidence: Evidence, model: str, what: str) -> Finding:

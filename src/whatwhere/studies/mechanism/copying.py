@@ -1,35 +1,36 @@
 """Selective copying (Section 3.2, Figure 3): attention without flow.
 
-Index looks where its number points at once, and copies nothing until a letter has come there: "attention is maximized
-at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown to that
-location, it is copied". Retrieval "always copies that pair". So the looks of a pointer p_r at its place p_(r+1) are
-taken apart by *moment*: ``before`` the answer is there, once it is ``present``, ``after`` it is at the pointer too.
+Index attends at once to the position that its number points at, and copies nothing until a letter is there: "attention
+is maximized at the token located at distance 2 .. but there is no information flow. Only .. once the letter has flown
+to that location, it is copied". Retrieval "always copies that pair". So the attention of a pointer p_r to its place
+p_(r+1) is split by *moment*: ``before`` the answer is there, once it is ``present``, ``after`` the pointer has it too.
 
 - *logit*: what the head writes from that place towards the answer, by the direct path to the output
   (:mod:`whatwhere.studies.mechanism.attribution`);
 - *flow*: the place gets the value that it has on an input with another token there (another link, or another answer),
   in this head and for this pointer alone. How far does the difference between the two answers' logits move?
 
-A place holds the answer if it is the answer's own, or if the model's final norm and unembedding put the answer above
-all other possible answers there. Both inputs of a pair must agree on it.
+A place holds the answer if it is the answer's own, or if a decoder names the answer there: the model's unembedding, or
+a probe (:mod:`whatwhere.studies.mechanism.decoders`). Both inputs of a pair must agree on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from whatwhere.heads.estimate import Estimate, ratios, share
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.mechanism.attribution import answer_direction, logits_of_values, values_of
+from whatwhere.studies.mechanism.decoders import Decoder
 from whatwhere.studies.mechanism.observation import AT_ONCE, LaterPositions, record
 from whatwhere.studies.mechanism.patching import solved_pairs
-from whatwhere.studies.mechanism.path_tables import Copying, Selectivity
+from whatwhere.studies.mechanism.path_tables import Copying, DecodedFlow, Selectivity
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
@@ -37,12 +38,12 @@ from whatwhere.trace.traceable import trace
 
 MOMENTS = ("before", "present", "after")
 NOTHING = 0.001
-"""Flow of a mean look below which nothing flows, and it cannot be asked when it does."""
+"""Mean flow below which nothing flows, so that its timing is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """What the heads do with the place that one pointer of the path indexes, pair by pair."""
+    """The attention and flow of heads from the place that one pointer of the path indexes, pair by pair."""
 
     moment: Bool[np.ndarray, "n layer moment"]
     """None of them holds where the two inputs of a pair do not agree."""
@@ -51,39 +52,49 @@ class Looks:
     flow: Float[np.ndarray, "n layer head"]
 
 
-def copying(
-    model: GPTJ, task: Task, pairs: int, seed: int = 0, progress: Progress = no_progress
-) -> tuple[list[Copying], list[Selectivity]]:
-    """Measures inputs of the most hops, for each pointer of their paths."""
-    looks = []
+def observe_pointers(
+    model: GPTJ,
+    task: Task,
+    decoders: Mapping[str, Decoder],
+    pairs: int,
+    seed: int = 0,
+    *,
+    answer: bool = False,
+    progress: Progress = no_progress,
+) -> dict[str, list[Looks]]:
+    """Observes inputs of the most hops, for each pointer of their paths.
+
+    The inputs of a pair differ in the token of the place that the pointer indexes, or, with ``answer``, in that of the
+    answer alone. Then all that a swap can move is the answer itself, in whatever form.
+
+    Returns:
+        By decoder, the looks of each pointer: p_0, p_1, ..
+    """
+    looks: dict[str, list[Looks]] = {name: [] for name in decoders}
     for position in range(task.max_hops):
         progress("swapping values", position, task.max_hops)
-        both = solved_pairs(model, task, position + 2, pairs, seed)
+        both = solved_pairs(model, task, task.max_hops + 1 if answer else position + 2, pairs, seed)
         parts = [slice(start, start + AT_ONCE) for start in range(0, max(1, len(both[0])), AT_ONCE)]
-        found = [vars(observe_looks(model, task, both[0][part], both[1][part], position)) for part in parts]
-        looks.append(Looks(**{name: np.concatenate([one[name] for one in found]) for name in found[0]}))
+        found = [
+            observe_looks(model, task, [*decoders.values()], both[0][part], both[1][part], position) for part in parts
+        ]
+        for name, *of_decoder in zip(decoders, *found, strict=True):
+            looks[name].append(_joined(of_decoder))
     progress("swapping values", task.max_hops, task.max_hops)
-    return [row for position, one in enumerate(looks) for row in _rows(one, position)], selectivity(looks[:-1])
+    return looks
 
 
 @torch.no_grad()
-def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, position: int) -> Looks:
-    """Observes pairs of inputs that differ at p_(position + 1), from the pointer p_position."""
+def observe_looks(
+    model: GPTJ, task: Task, decoders: Sequence[Decoder], plain: Batch, changed: Batch, position: int
+) -> list[Looks]:
+    """Observes pairs of inputs that differ behind p_position, from there, with the moments of each decoder."""
     rows, both = torch.arange(len(plain)), (plain, changed)
     here, there = (torch.as_tensor(plain.paths[:, at]).long() for at in (position, position + 1))
     (states, written), (their_states, _) = (record(model, batch.tokens) for batch in both)
     weights = trace(model, plain.tokens, queries=range(plain.tokens.shape[1])).attention()[:, rows, :, here]
     attends = weights.argmax(-1) == there[:, None, None]  # [n, layer, head] of [n, layer, head, key]
     weights = weights[rows, :, :, there]  # [n, layer, head]
-    runs = (states, plain.answers), (their_states, changed.answers)
-    pointer, place = (
-        [_holds(model, task, run[:-1, rows, at], answers) for run, answers in runs] for at in (here, there)
-    )  # of each input: [n, layer]
-    if position + 1 == task.max_hops:
-        place = [np.ones_like(one) for one in place]  # the answer's own
-    has, lacks = place[0] & place[1], ~pointer[0] & ~pointer[1]
-    moments = lacks & ~place[0] & ~place[1], lacks & has, has & pointer[0] & pointer[1]
-
     direction = answer_direction(model, states[-1][rows, here], plain.answers, task.answer_ids)
     later = LaterPositions(model, states)
     ends = [later.logits(each[-1], len(written)) for each in (states, their_states)]
@@ -101,16 +112,38 @@ def observe_looks(model: GPTJ, task: Task, plain: Batch, changed: Batch, positio
             after = later.blocks[layer].write(states[layer][:, first:], new[:, first:])
             logits = later.logits(after, layer + 1)
             flow[:, layer, head] = (logits[rows, theirs] - logits[rows, ours] - start) / (end - start)
-    found = (each.double().numpy(force=True) for each in (logit, flow))
-    return Looks(np.stack(moments, -1), attends.numpy(force=True), *found)
+    seen = [each.numpy(force=True) for each in (attends, logit.double(), flow.double())]
+    runs = (states[:-1], plain), (their_states[:-1], changed)
+    return [Looks(_moments(task, decoder, runs, position), *seen) for decoder in decoders]
+
+
+def _moments(
+    task: Task, decoder: Decoder, runs: Sequence[tuple[Float[Tensor, "layer n seq d_model"], Batch]], position: int
+) -> Bool[np.ndarray, "n layer moment"]:
+    """Which moment it is before each layer, by what a decoder reads at p_position and p_(position + 1) on both runs."""
+    pointer, place = (
+        [_holds(decoder, at, state, batch) for state, batch in runs] if at < task.max_hops else [np.True_, np.True_]
+        for at in (position, position + 1)
+    )  # of each run: [n, layer]; the answer's own place holds it
+    has, lacks = place[0] & place[1], ~pointer[0] & ~pointer[1]
+    return np.stack([lacks & ~place[0] & ~place[1], lacks & has, has & pointer[0] & pointer[1]], -1)
 
 
 def _holds(
-    model: GPTJ, task: Task, state: Float[Tensor, "layer n d_model"], answers: Int[np.ndarray, "n"]
+    decoder: Decoder, position: int, state: Float[Tensor, "layer n seq d_model"], batch: Batch
 ) -> Bool[np.ndarray, "n layer"]:
-    """Whether the answer is above all other possible answers there, before each layer."""
-    likeliest = model.head(model.norm(state))[..., torch.as_tensor(task.answer_ids).long()].argmax(-1)
-    return task.answer_ids[likeliest.numpy(force=True).T] == answers[:, None]
+    """Whether the answer is read at a position of the path before each layer."""
+    at = torch.as_tensor(batch.paths[:, position]).long()
+    return decoder(state[:, torch.arange(len(at)), at], position, batch.hops) == batch.answers[:, None]
+
+
+def _joined(parts: Sequence[Looks]) -> Looks:
+    return Looks(**{name: np.concatenate([vars(one)[name] for one in parts]) for name in vars(parts[0])})
+
+
+def copying(looks: Sequence[Looks]) -> list[Copying]:
+    """What each head does at each moment, from the looks of each pointer: p_0, p_1, .."""
+    return [row for position, one in enumerate(looks) for row in _rows(one, position)]
 
 
 def _rows(looks: Looks, position: int) -> list[Copying]:
@@ -140,6 +173,23 @@ def selectivity(looks: Sequence[Looks]) -> list[Selectivity]:
         before, present = ratios(flow, looked.astype(np.float64), n)
         layer, head = at or (None, None)
         rows.append(Selectivity(layer, head, before, present, in_time))
+    return rows
+
+
+def compare_decoders(looks: Mapping[str, Mapping[str, Sequence[Looks]]]) -> list[DecodedFlow]:
+    """When all heads together copy, by decoder, from the looks by what differs between the inputs of a pair."""
+    rows = []
+    for changed, of_decoders in looks.items():
+        for name, (*of_pointers, _) in of_decoders.items():  # the last pointer's place is the answer's own
+            together = selectivity(of_pointers)[0]
+            cells = np.concatenate([one.attends & ~one.moment[..., 2, None] for one in of_pointers])
+            flows = np.concatenate([one.flow for one in of_pointers]) * cells
+            unclear = np.concatenate([~one.moment.any(-1, keepdims=True) for one in of_pointers])
+            part, whole = (each.sum((1, 2))[:, None] for each in (flows * unclear, flows))
+            n = int(cells.sum()) if whole.sum() > NOTHING * cells.sum() else 0
+            rows.append(
+                DecodedFlow(name, changed, together.before, together.present, together.share, *ratios(part, whole, [n]))
+            )
     return rows
 
 

@@ -1,8 +1,8 @@
-"""Single inputs to look at: the one of Figures 1 and 3, and a few of each hop class for the page.
+"""Example inputs: the one of Figures 1 and 3, and a few of each hop class for the page.
 
 For each: its tokens, path and answer, what the model answers, the attention of every head at every position, and for
-the last query the content-by-position matrix M of :mod:`whatwhere.trace.layer`. With M anyone can swap two keys and see
-where attention goes.
+the last query the content-by-position matrix M of :mod:`whatwhere.trace.layer`. With M the page can swap two keys and
+show the new attention.
 """
 
 from __future__ import annotations
@@ -196,5 +196,5 @@ def _nested(frame: Any, line: str, value: str) -> list[list[list[list[float]]]]:
 
 
 def _rounded(values: Tensor) -> Float[np.ndarray, "..."]:
-    """In float64, so that it prints as short as it is; adding 0 turns -0 into 0."""
+    """Rounded in float64, for short text; adding 0 turns -0 into 0."""
     return np.round(values.numpy(force=True).astype(np.float64), DECIMALS) + 0.0

@@ -75,6 +75,9 @@ def draw_copying(results: Mapping[str, Results]) -> Figure:
     layers = 1 + max(row.layer for row in one.rows("ablation", tables.Ablation))
     _draw_edges(left, one.rows("edges", path_tables.Edge), layers, TASK[task])
     _draw_selectivity(middle, one.rows("selectivity", path_tables.Selectivity), TASK[task])
+    for row in one.rows("decoders", path_tables.DecodedFlow):
+        if (row.decoder, row.changed) == ("probe", "link"):
+            middle.set_title(f"{middle.get_title()} (by a probe: {row.share.value:.2f})", fontsize=9.5)
     _draw_keeping(right, one.rows("keeping", path_tables.Keeping), TASK[task])
     return figure
 

@@ -1,10 +1,10 @@
 """Reflexive as a function (Section 3.2): what keeps the answer at the last position once it is there.
 
 "Since the answer is already at the last token, information only needs to be propagated". A layer can do so by attention
-to the last position itself, by attention to another position that holds the answer (an equal token), or not at all: the
-residual stream keeps what nothing takes away. So the attention of the last position, and what it writes towards the
-answer (:mod:`whatwhere.studies.mechanism.attribution`), are split by where they come from. And all heads from a layer
-on are ablated: an answer that is still given was kept by the residual stream (and the MLPs) alone.
+to the last position itself, by attention to another position that holds the answer (an equal token), or by the residual
+stream alone. So the attention of the last position, and its contribution to the answer
+(:mod:`whatwhere.studies.mechanism.attribution`), are split by source. In addition, all heads from a layer on are
+ablated: an answer that is still given was kept by the residual stream (and the MLPs) alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sources_of(model: GPTJ, batch: Batch, readable: np.ndarray, possible: np.nda
     """Where the last position's attention goes (mean over heads), and what it writes towards the answer (their sum).
 
     Both by source: itself, other positions that hold the answer, elsewhere. A position holds it if its token is the
-    answer, or if the answer can be read there before the layer: ``readable`` is the likeliest token at each position
+    answer, or if the answer can be read there before the layer: ``readable`` is the most likely token at each position
     before each layer ``[layer, n, seq]``, ``possible`` the tokens that may be answers.
     """
     states, _ = record(model, batch.tokens)

@@ -1,6 +1,6 @@
 """The mechanism of one model (Section 3.2, Figure 3), measured table by table.
 
-What was measured before stays, so an interrupted measurement continues.
+An interrupted measurement continues from the tables that are written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from whatwhere.studies.mechanism.ablation import (
     judge,
     served_distances,
 )
-from whatwhere.studies.mechanism.copying import copying
+from whatwhere.studies.mechanism.copying import compare_decoders, copying, observe_pointers, selectivity
+from whatwhere.studies.mechanism.decoders import answer_probe, probed_layers, read_answers, unembedding
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
@@ -39,12 +40,14 @@ from whatwhere.trace.traceable import trace
 LONGEST = 8
 """Hops that are tested, where they fit the vocabulary."""
 INPUTS_PER_PAIR = 20
-"""Patching runs the model many times per pair, so there is one pair for so many inputs; for swaps of values, two."""
+"""Inputs per pair for patching, which runs the model many times per pair; swaps of values use twice as many pairs."""
 ABLATED = 4
 """Single heads are ablated on so many times the inputs: what a redundant head costs is little, and 150 inputs of a hop
 class show it from 0.07 on only."""
+FITTED = 2
+"""The probes for the answer are fitted, for each hop class, on so many times the inputs: 10 for each of 120 letters."""
 SCORED = 512
-"""Inputs on which heads are scored, if there are so many."""
+"""The most inputs on which heads are scored."""
 
 
 def measure(model: GPTJ, settings: tables.MechanismSettings, results: Results, progress: Progress) -> None:
@@ -72,7 +75,7 @@ def measure(model: GPTJ, settings: tables.MechanismSettings, results: Results, p
     if not results.has("sufficient"):
         _ablate(ablation, task, batch, results, progress)
     if not results.has("selectivity"):
-        _patch(ablation, task, results, progress)
+        _patch(ablation, task, batch, results, progress)
     if not results.has("chains"):
         results.write("chains", longer_chains(model, task, settings.inputs // task.max_hops, settings.seed, progress))
 
@@ -122,7 +125,7 @@ def _score(model: GPTJ, task: Task, batch: Batch, results: Results) -> None:
 
 
 def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
-    """The tables that take heads away."""
+    """The tables of ablations."""
     if not results.has("ablation"):
         many = task.sample(ABLATED * len(batch), seed=results.settings.seed + 3)
         results.write("ablation", ablate_heads(ablation, many, progress))
@@ -140,8 +143,8 @@ def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, 
     results.write("sufficient", sets)
 
 
-def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progress) -> None:
-    """The tables that mix two runs of the model."""
+def _patch(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
+    """The tables that mix two runs of the model, and those of the probe that tells them apart."""
     model, seed, pairs = ablation.model, results.settings.seed, results.settings.inputs // INPUTS_PER_PAIR
     if not results.has("patching"):
         results.write("patching", patch(model, task, pairs, seed, progress))
@@ -149,9 +152,17 @@ def _patch(ablation: MeanAblation, task: Task, results: Results, progress: Progr
         (most,) = (row for row in results.rows("sufficient", SufficientSet) if row.hops == task.max_hops)
         chosen = solved_pairs(model, task, task.max_hops + 1, min(pairs, AT_ONCE), seed)
         results.write("edges", edges(ablation, chosen, read_heads(most.heads), progress))
-    looks, selective = copying(model, task, 2 * pairs, seed, progress)
-    results.write("copying", looks)
-    results.write("selectivity", selective)
+    apart = seed + task.max_hops + 2  # no pair of inputs has this seed
+    probe = answer_probe(model, task, FITTED * results.settings.inputs, apart, progress)
+    decoders = {"unembedding": unembedding(model, task), "probe": probe}
+    of_link = observe_pointers(model, task, decoders, 2 * pairs, seed, progress=progress)
+    of_answer = observe_pointers(model, task, decoders, 2 * pairs, seed, answer=True, progress=progress)
+    results.write("copying", copying(of_link["unembedding"]))
+    results.write("decoders", compare_decoders({"link": of_link, "answer": of_answer}))
+    tested = task.sample(results.settings.inputs, hops=task.max_hops, seed=apart + 1)
+    results.write("decoding", read_answers(model, task, probe, tested))
+    results.write("probed_layers", probed_layers(model, probe, batch, seed))
+    results.write("selectivity", selectivity(of_link["unembedding"][:-1]))
 
 
 def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Progress) -> list[Chain]:

@@ -1,4 +1,4 @@
-"""Runs of a model: what the tables of the mechanism are counted from, in little memory, and runs that go on changed."""
+"""Runs of a model with the observations that the tables of the mechanism need, and runs with changed states."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Observation:
     """What a model did on some inputs. Depth 0 is before the first layer; depth l + 1 is after layer l."""
 
     strongest: Int[np.ndarray, "layer n head seq"]
-    """The key to which each query pays most."""
+    """The key with the most attention of each query."""
     weight: Float[np.ndarray, "layer n head seq"]
-    """How much it pays."""
+    """Its attention."""
     readable: Int[np.ndarray, "depth n seq"]
-    """The likeliest token when the model's own final norm and unembedding are applied to the residual stream there."""
+    """The most likely token if the model's final norm and unembedding are applied to the residual stream there."""
     chance: Float[np.ndarray, "depth n seq"]
     """The probability that the unembedding gives it."""
     at_query: Float[np.ndarray, "depth n d_model"]
@@ -62,7 +62,7 @@ def observe(model: GPTJ, tokens: Int[np.ndarray, "n seq"], progress: Progress = 
 def record(
     model: GPTJ, tokens: Int[np.ndarray, "n seq"], edits: Edits | None = None
 ) -> tuple[Float[Tensor, "depth n seq d_model"], Float[Tensor, "layer n seq head d_head"]]:
-    """The residual stream before the first layer and after each, and what each layer's heads write, as changed."""
+    """The residual stream before the first layer and after each, and the (changed) outputs of each layer's heads."""
     written: list[Tensor] = []
 
     def keep(layer: int, values: Tensor) -> Tensor:
@@ -78,13 +78,13 @@ def record(
 
 
 @torch.no_grad()
-def go_on(
+def run_from(
     model: GPTJ, state: Float[Tensor, "n seq d_model"], start: int, edits: Edits | None = None, last: int | None = None
 ) -> Float[Tensor, "n vocab"]:
-    """The logits of the answer, from the residual stream before a layer on; behind the last layer they are read out.
+    """The logits of the answer, computed from the residual stream before a layer (or after the last).
 
-    In the last layer too ``edits`` see every position, unless ``last`` names the last layer that still attends; from
-    there on only the last position is computed.
+    ``edits`` apply to every position, also in the last layer, unless ``last`` names the last layer that still attends;
+    from there on only the last position is computed.
     """
     blocks, edits = list(model.layers()), edits or {}
     for layer in range(start, len(blocks)):
@@ -95,17 +95,17 @@ def go_on(
 
 
 def replaced(ours: Tensor, theirs: Tensor, at: Int[Tensor, "n"], heads: slice | int = slice(None)) -> Tensor:
-    """Ours, but at one position of each input theirs; of what heads write, maybe that of one head alone."""
+    """``ours`` with one position of each input replaced by ``theirs``; of heads' outputs, optionally only one head."""
     changed, rows = ours.clone(), torch.arange(len(at))
     changed[rows, at, heads] = theirs[rows, at, heads]
     return changed
 
 
 class LaterPositions:
-    """Goes on from states of a finished run that are changed at late positions only.
+    """Continues from states of a finished run that are changed at late positions only.
 
-    Attention is causal: what is changed at some position reaches that position and later ones. The keys and values of
-    all earlier positions are those of the finished run, in every layer. So only the later positions are computed anew.
+    Attention is causal: a change at some position affects only that position and later ones. The keys and values of all
+    earlier positions are those of the finished run, in every layer. So only the later positions are computed again.
     ``states`` is the residual stream of the finished run, before the first layer and after each.
     """
 
@@ -117,7 +117,7 @@ class LaterPositions:
     def _keys_and_values(
         self, layer: int, state: Float[Tensor, "n kept d_model"]
     ) -> tuple[Float[Tensor, "n head kept d_head"], Float[Tensor, "n head kept d_head"]]:
-        """Turned keys, and values, of the last positions."""
+        """Rotated keys, and values, of the last positions."""
         block, seq = self.blocks[layer], self.states.shape[2]
         _, w_key_value, _ = block.w_in.split((block.sizes[0], 2 * block.sizes[0], block.sizes[-1]))
         both = functional.linear(block.norm(state), w_key_value).chunk(2, -1)
@@ -128,7 +128,7 @@ class LaterPositions:
     def attend(
         self, layer: int, state: Float[Tensor, "n kept d_model"], asked: int | None = None
     ) -> Float[Tensor, "n asked head d_head"]:
-        """What the heads of a layer write at the last positions: ``asked`` of them, by default all that are given.
+        """The outputs of the heads of a layer at the last positions: ``asked`` of them, by default all given ones.
 
         ``state`` is the residual stream before the layer, from the first changed position on.
         """

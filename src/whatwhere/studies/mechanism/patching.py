@@ -1,4 +1,4 @@
-"""Where a changed token travels: activation patching between two inputs that differ in one token of the path.
+"""Activation patching between two inputs that differ in one token of the path.
 
 The model runs on an input, but at one place it gets what it computed on the other input.
 
@@ -6,7 +6,7 @@ The model runs on an input, but at one place it gets what it computed on the oth
   input, this place carries the change. The changed pointer is at p_(hop-1). Its effect must reach p_0 through the
   pointers between, and those positions, common to the two paths, are patched.
 - **Edges** (path patching). What one head writes at one position of the path reaches one later head alone, as its
-  query, key or value. All heads between stay as they were; MLPs do not. What the later head then writes goes on freely.
+  query, key or value. All heads between stay as they were; MLPs do not. The output of the later head then acts freely.
   Here the inputs differ in the answer itself. Effects are shares of the difference between the two answers' logits.
 
 (:class:`whatwhere.trace.interventions.Patch` replaces a head at all positions.)

@@ -70,6 +70,41 @@ class Selectivity:
 
 
 @dataclass(frozen=True)
+class DecodedFlow:
+    """The same for all heads together, by what decides whether the answer is at a place.
+
+    Of inputs that differ in the answer alone, all flow is the answer's. So what such pairs show ``before`` the answer
+    is there is what the decoder misses.
+    """
+
+    decoder: str
+    """``unembedding`` or ``probe``."""
+    changed: str
+    """What differs between the inputs of a pair: the ``link`` at the indexed place, or the ``answer`` alone."""
+    before: Estimate
+    present: Estimate
+    share: Estimate
+    unclear: Estimate
+    """Of all flow before the pointer has the answer, the share of looks that are left out: the two inputs of a pair do
+    not agree on the moment."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How often the answer can be read at p_position after a layer, by each decoder, on solved inputs of the most hops.
+
+    The probe was fitted on other inputs.
+    """
+
+    position: int
+    layer: int | None
+    unembedding: Estimate
+    probe: Estimate
+    guess: float
+    """What always naming the commonest answer gives."""
+
+
+@dataclass(frozen=True)
 class Keeping:
     """How a layer keeps the answer at the last position, on solved inputs where it can be read there before."""
 

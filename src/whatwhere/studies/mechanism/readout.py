@@ -1,8 +1,8 @@
 """When the answer can be read at each position of the path, how it came there, and how many layers that took.
 
 The decoder is the model's own final norm and unembedding, applied to the residual stream after each layer (the logit
-lens). It was trained for the last position after the last layer. So what it reads is there; what it does not read may
-be there in another form.
+lens). It was trained for the last position after the last layer. So an answer that it reads is there; one that it does
+not read may be there in another form.
 
 A layer *brings* the answer to p_r if it can be read there after this layer and after all later ones, but not before.
 (Nothing depends on what the last layer writes at positions other than the last, so there "all later ones" ends before
@@ -19,6 +19,7 @@ tested on the other half. It finds what is there, used or not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, log2
 
 import numpy as np
@@ -34,6 +35,8 @@ from whatwhere.tasks.vocabulary import Vocabulary
 
 RIDGE = 1e-3
 """Relative to the mean square of the features: large enough for a stable solution, too small to bias it."""
+LinearProbe = Callable[[Float[np.ndarray, "tested d"]], Int[np.ndarray, "tested"]]
+"""Names the class of each new observation."""
 
 
 def readable_answers(seen: Observation, batch: Batch) -> Bool[np.ndarray, "depth n visited"]:
@@ -93,11 +96,18 @@ def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]
 
 def layers_used(seen: Observation, batch: Batch, seed: int = 0) -> list[LayersUsed]:
     """Layers until the answer can be read at the last position, against the hop count and the doubling scheme."""
-    depths = depths_of_answers(seen, batch)[:, 0]
+    return count_layers(depths_of_answers(seen, batch)[:, 0], batch.hops, seen.layers, seed)
+
+
+def count_layers(depths: Int[np.ndarray, "n"], every: Int[np.ndarray, "n"], last: int, seed: int) -> list[LayersUsed]:
+    """The table of layers used, from the depth at which each answer can be read for good, and the hops of each input.
+
+    A depth behind the ``last`` one: it never can.
+    """
     rows = []
-    for hops in np.unique(batch.hops).tolist():
-        of_class = depths[batch.hops == hops]
-        known = of_class[of_class <= seen.layers]
+    for hops in np.unique(every).tolist():
+        of_class = depths[every == hops]
+        known = of_class[of_class <= last]
         layers, never = mean(known.astype(np.float64), seed=seed), len(of_class) - len(known)
         rows.append(LayersUsed(hops, layers, doubling_layers(hops), share_of(known < hops), never))
     return rows
@@ -121,18 +131,16 @@ def pointers(at_query: Float[np.ndarray, "depth n d_model"], batch: Batch, vocab
         wanted = vocabulary.request_for(batch.tokens, batch.paths[:, 0], batch.paths[:, ahead])
         guess = float((wanted[half:] == np.bincount(wanted[:half]).argmax()).mean())
         for depth, state in enumerate(at_query):
-            right = decode(state[:half], wanted[:half], state[half:]) == wanted[half:]
+            right = linear_probe(state[:half], wanted[:half])(state[half:]) == wanted[half:]
             rows.append(Pointer(layer_before(depth), ahead, share_of(right), guess))
     return rows
 
 
-def decode(
-    known: Float[np.ndarray, "fitted d"], classes: Int[np.ndarray, "fitted"], new: Float[np.ndarray, "tested d"]
-) -> Int[np.ndarray, "tested"]:
-    """Fits least squares to one-hot classes and names the class with the largest value."""
+def linear_probe(known: Float[np.ndarray, "fitted d"], classes: Int[np.ndarray, "fitted"]) -> LinearProbe:
+    """Fits least squares to one-hot classes; the probe names the class with the largest value."""
     centre = known.mean(0)
     x = np.column_stack([known - centre, np.ones(len(known))]).astype(np.float64)
     y = np.eye(classes.max() + 1)[classes]
     penalty = RIDGE * np.mean(x**2) * len(x)
     weights = np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
-    return (np.column_stack([new - centre, np.ones(len(new))]) @ weights).argmax(1)
+    return lambda new: (np.column_stack([new - centre, np.ones(len(new))]) @ weights).argmax(1)

@@ -1,7 +1,7 @@
 """The fewest heads that suffice: backward elimination for each hop class, confirmed on held-out inputs.
 
 Starting from the whole model, each step ablates one more head: the one without which most answers stay right, and of
-equal ones the one that leaves the right answers likeliest. While there are many heads, a quarter of them goes at once
+equal ones the one that leaves the right answers most likely. While there are many heads, a quarter of them goes at once
 if that is possible. The search stops when every further step would leave less than :data:`KEEP` of the whole model's
 accuracy. A head that cannot be ablated at some step is not tried again until nothing else is left; then all are tried
 once more. Last steps that do not keep as much on held-out inputs are taken back.
@@ -26,7 +26,7 @@ from whatwhere.tasks.batch import Batch
 KEEP = 0.95
 """Of the whole model's accuracy."""
 AT_A_TIME = 0.25
-"""The share of the heads that are left that a step tries to ablate at once."""
+"""The share of the remaining heads that a step tries to ablate at once."""
 SEARCHED = 100
 """Inputs of each hop class to search on: each step runs the model on them once for each head."""
 

@@ -1,6 +1,6 @@
-"""What a person reads of the mechanism in the terminal: one line a head and one sentence a question.
+"""The terminal summary of the study ``mechanism``: one line per head and one sentence per question.
 
-Intervals and all that is not told here are in the tables and on the page.
+Intervals and further results are in the tables and on the page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         *_heads(results),
         _sufficient(results.rows("sufficient", tables.SufficientSet)),
         "",
-        *(f"{question}: {told}" for question, told in _sentences(results)),
+        *(f"{question}: {text}" for question, text in _sentences(results)),
     ]
 
 
@@ -61,8 +61,8 @@ def _heads(results: Results) -> list[RenderableType]:
         left=(" kind", " role"), title="\nHeads, and the share of answers that can be read after each layer",
     )  # fmt: skip
     for row in results.rows("verdicts", tables.Verdict):
-        told = (_number(one) for one in (*(read[row.layer, hops] for hops in classes), without[row.layer]))
-        of_layer = told if row.head == 0 else [""] * (len(classes) + 1)
+        text = (_number(one) for one in (*(read[row.layer, hops] for hops in classes), without[row.layer]))
+        of_layer = text if row.head == 0 else [""] * (len(classes) + 1)
         kind = kinds.get((row.layer, row.head), "")
         made.add_row(f"{row.layer}.{row.head}", f" {kind}", f" {row.role} ", _number(row.share), *of_layer)
     legend = (
@@ -109,7 +109,9 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
     (all_heads,) = (row for row in results.rows("selectivity", path_tables.Selectivity) if row.layer is None)
     yield (
         "Selective copying",
-        f"of what flows from the place that a pointer indexes, {_span(all_heads.share)} comes after the answer did.",
+        f"of what flows from the place that a pointer indexes, {_span(all_heads.share)} comes after the answer did"
+        + "".join(f"; {_span(row.share)} by a linear probe" for row in _probed(results))
+        + ".",
     )
     for row in results.rows("keeping", path_tables.Keeping):
         if row.layer is None:
@@ -120,8 +122,14 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
                 f"{_number(row.elsewhere)}.",
             )
     chains = [row for row in results.rows("chains", tables.Chain) if not row.trained]
-    told = ", ".join(f"{_number(row.accuracy)} at {row.hops}" for row in chains)
-    yield "Chains longer than trained", f"accuracy {told} hops." if chains else "none that the vocabulary allows."
+    text = ", ".join(f"{_number(row.accuracy)} at {row.hops}" for row in chains)
+    yield "Chains longer than trained", f"accuracy {text} hops." if chains else "none that the vocabulary allows."
+
+
+def _probed(results: Results) -> list[path_tables.DecodedFlow]:
+    """What flows when, by the probe; nothing in results of earlier versions."""
+    rows = results.rows("decoders", path_tables.DecodedFlow)
+    return [row for row in rows if (row.decoder, row.changed) == ("probe", "link")]
 
 
 def _needed(rows: Sequence[tables.Ablation]) -> str:
@@ -129,8 +137,8 @@ def _needed(rows: Sequence[tables.Ablation]) -> str:
     for row in rows:
         if row.needed:
             classes[f"{row.layer}.{row.head}"].append(str(row.hops))
-    told = ", ".join(f"{head} by {' '.join(hops)} hops" for head, hops in classes.items() if hops)
-    return f"{told or 'none'} of {counted(len(classes), 'head')} (a loss above 0.05 with p < 0.001)."
+    text = ", ".join(f"{head} by {' '.join(hops)} hops" for head, hops in classes.items() if hops)
+    return f"{text or 'none'} of {counted(len(classes), 'head')} (a loss above 0.05 with p < 0.001)."
 
 
 def _kinds(rows: Sequence[tables.GroupAblation]) -> str:
@@ -138,8 +146,8 @@ def _kinds(rows: Sequence[tables.GroupAblation]) -> str:
     groups: dict[str, list[str]] = {}
     for row in sorted((row for row in rows if row.family == "kind"), key=lambda row: row.hops):
         groups.setdefault(row.group, []).append(_number(row.after))
-    told = "; ".join(f"{' '.join(shares)} without {group}" for group, shares in groups.items())
-    return f"accuracy by hops {told}." if told else "no head has a kind."
+    text = "; ".join(f"{' '.join(shares)} without {group}" for group, shares in groups.items())
+    return f"accuracy by hops {text}." if text else "no head has a kind."
 
 
 def _shortcuts(rows: Sequence[tables.Move]) -> str:
@@ -148,19 +156,19 @@ def _shortcuts(rows: Sequence[tables.Move]) -> str:
     for row in rows:
         if (row.hops_nearer or 0) >= 2 and row.share.low > SHORTCUT and row.share.n >= ENOUGH:
             far[row.layer][row.head] += row.share.value
-    told = ", ".join(f"{_two_digits(max(far[layer].values()))} in layer {layer}" for layer in sorted(far))
-    return f"of the answers that a layer brings, from two or more hops away {told or 'none'}."
+    text = ", ".join(f"{_two_digits(max(far[layer].values()))} in layer {layer}" for layer in sorted(far))
+    return f"of the answers that a layer brings, from two or more hops away {text or 'none'}."
 
 
 def _patching(rows: Sequence[tables.Patched]) -> str:
     """The first layer after which the last token carries each changed hop."""
-    told = []
+    text = []
     for hop in sorted({row.changed_hop for row in rows}):
         last = [row for row in rows if (row.changed_hop, row.position) == (hop, 0)]
         first = next((row.layer for row in last if row.share.low > CARRIED), None)
         found = "no pairs" if not last[0].share.n else "never" if first is None else f"after layer {first}"
-        told.append(f"hop {hop} {found}")
-    return f"the last token carries a change of {', '.join(told)}."
+        text.append(f"hop {hop} {found}")
+    return f"the last token carries a change of {', '.join(text)}."
 
 
 def _span(estimate: Estimate) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 
 Head = tuple[int, int]
@@ -19,7 +19,7 @@ Head = tuple[int, int]
 
 @dataclass(frozen=True)
 class MechanismSettings:
-    """How a model is looked at."""
+    """The inputs and the examples."""
 
     inputs: Annotated[int, "Sequences to count on, equally many of each hop class."] = 600
     seed: Annotated[int, "Seed of the sequences."] = 0
@@ -28,9 +28,7 @@ class MechanismSettings:
     examples: Annotated[int, "More inputs of each hop class whose attention is kept, for the page."] = 2
 
     def __post_init__(self) -> None:
-        for name, least in (("inputs", 1), ("seed", 0), ("examples", 0)):
-            if getattr(self, name) < least:
-                raise WhatwhereError(f"expected {name} of {least} or more, got {getattr(self, name)}.")
+        check_least(self, inputs=1, seed=0, examples=0)
         if self.input is not None and self.hops is not None:
             raise WhatwhereError("expected an input to show or its number of hops, got both; leave one of them out.")
 
@@ -95,7 +93,7 @@ class Look:
     head: int | None
     """The head that pays it: of several heads, the one that pays most to a single key."""
     token: str
-    """What can be read afterwards: the likeliest token in the model's unembedding; the token itself for the ideal."""
+    """What can be read afterwards: the most likely token in the model's unembedding; the token itself for the ideal."""
     chance: float
     """The probability that the unembedding gives it; 1 for the ideal."""
     function: str

@@ -100,8 +100,8 @@ def compare(directory: Path) -> pd.DataFrame:
                 each.setdefault(outcome, []).append(value)
         for outcome, values in each.items():
             mean = over_seeds(values, 0.0, math.inf if outcome in COSTS else 1.0)
-            told = " ".join(f"{value:.4g}" for value in values)
-            rows.append((arm, outcome, mean.value, mean.low, mean.high, mean.n, told))
+            text = " ".join(f"{value:.4g}" for value in values)
+            rows.append((arm, outcome, mean.value, mean.low, mean.high, mean.n, text))
     return pd.DataFrame(rows, columns=["arm", "outcome", "mean", "low", "high", "seeds", "each"])
 
 

@@ -1,8 +1,8 @@
-"""What a model answers where letters and distances disagree, and how far it carries where they agree.
+"""A model's answers where letters and distances disagree, and its accuracy at longer lengths where they agree.
 
-Inputs grow by extra target tokens put before the window: no distance changes, and no extra token has a letter that
-something points at. So both answers of a conflict input stay what they are at any length. Tables are written after each
-length, and what they hold is not measured again.
+Longer inputs have extra target tokens before the window: no distance changes, and no pointer has the letter of an extra
+token. So both answers of a conflict input stay the same at any length. Tables are written after each length; an
+interrupted study continues from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_SCORED = 256
 
 
 def measure(model: GPTJ, settings: PreferenceSettings, results: Results, progress: Progress) -> None:
-    """Measures every length that the results do not hold yet, and the heads, of a model trained on the task both.
+    """Measures every length that the results do not have yet, and the heads, of a model trained on the task both.
 
     Its own length comes first, and shorter ones are left out.
 
@@ -45,7 +45,7 @@ def measure(model: GPTJ, settings: PreferenceSettings, results: Results, progres
     total, done = sum(settings.sequences(n) * n for n in missing), 0
     for length in missing:
         progress(f"length {length}", done, total)
-        answers = [row for row in results.rows("answers", Answer) if row.length != length]  # of an interrupted sitting
+        answers = [row for row in results.rows("answers", Answer) if row.length != length]  # of an interrupted session
         results.write("answers", answers + _answers(model, task, settings, length))
         results.append("accuracy", _accuracy(model, task, settings, length))
         done += settings.sequences(length) * length

@@ -1,4 +1,4 @@
-"""What a person reads of the study ``preference`` in the terminal."""
+"""The terminal summary of the study ``preference``."""
 
 from __future__ import annotations
 

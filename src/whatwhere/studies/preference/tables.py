@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 
 SYMBOLIC, POSITIONAL, OTHER = "symbolic", "positional", "other"
@@ -26,8 +26,7 @@ class PreferenceSettings:
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        if self.inputs < FEWEST:
-            raise WhatwhereError(f"expected at least {FEWEST} inputs, got {self.inputs}; raise inputs.")
+        check_least(self, inputs=FEWEST)
         if (shortest := min(self.lengths, default=1)) < 1:
             raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")
 

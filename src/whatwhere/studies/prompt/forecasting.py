@@ -1,7 +1,7 @@
 """From short prompts to the length where a model fails.
 
-A longer prompt brings more keys that compete with the right one. If each of them is as attractive as those before, the
-odds of the right one fall with the length, and the log-odds fall in proportion to its logarithm. Two rules follow:
+A longer prompt has more keys that compete with the right one. If each of them gets as much attention as those before,
+the odds of the right one fall with the length, and the log-odds fall in proportion to its logarithm. Two rules follow:
 
 - ``margin``: the margin of the answer is a straight line in log2(length). It reaches 0 at the length predicted.
 - ``attention``: the log-odds of the attention that the followed heads pay to the key are such a line, and the margin is
@@ -24,9 +24,9 @@ from whatwhere.studies.prompt.tables import ATTENTION, MARGIN, RULES, Answer, Fo
 
 RESAMPLES = 500
 FARTHEST = 2.0**20
-"""A length beyond a million tokens is as good as none."""
+"""Lengths beyond a million tokens count as no failure."""
 _LEAST = 1e-6
-"""Attention below it has no log-odds to speak of."""
+"""The least attention whose log-odds are used."""
 
 
 def forecasts(answers: Sequence[Answer], measured: float, longest: int, *, checked: bool, seed: int) -> list[Forecast]:

@@ -1,9 +1,9 @@
 """Asks for a pass key in prompts of several lengths, and predicts from the short ones where the model fails.
 
-Rows of answers are written length by length, and what the table holds is not asked again.
+Rows of answers are written after each length; an interrupted study continues from them.
 
-When token t of the key is to be given, a head that finds it attends to that token in the sentence that tells the key,
-as the retrieval heads of Wu et al. (2024) do. The sentence tells it twice, and both places count.
+When token t of the key is the next one, a head that finds it attends to that token in the sentence with the key, as the
+retrieval heads of Wu et al. (2024) do. The sentence contains the key twice, and both places count.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from whatwhere.trace.layer import LayerTrace, Trace
 from whatwhere.trace.rotary import RotaryModel
 
 TOKENS_AT_ONCE = 2048
-"""Tokens per forward pass; a longer prompt passes alone."""
+"""Tokens per forward pass; a longer prompt runs alone."""
 
 
 def measure(model: Any, settings: PromptSettings, results: Results, progress: Progress) -> None:
-    """Finds the heads that look at the key, then asks at each length that the table does not hold."""
+    """Finds the heads that attend to the key, then asks at each length that the table does not have."""
     stream = filler_of(model, settings)
     short, shortest = sorted(set(settings.lengths)), min(settings.lengths)
     plan = [(length, settings.prompts) for length in short]
@@ -147,7 +147,7 @@ def _margin(logits: Float[Tensor, "last vocab"], prompt: PasskeyPrompt) -> float
 def _without(
     model: RotaryModel, prompts: Sequence[PasskeyPrompt], heads: Sequence[KeyHead], settings: PromptSettings
 ) -> list[Without]:
-    """What the followed heads are worth, against as many random others in the same layers."""
+    """The effect of ablating the followed heads, against as many random others in the same layers."""
     followed = [(row.layer, row.head) for row in heads]
     layers = {layer for layer, _ in followed}
     free = [(layer, head) for layer in sorted(layers) for head in range(model.heads) if (layer, head) not in followed]
@@ -166,11 +166,11 @@ def key_places(prompt: PasskeyPrompt) -> Bool[Tensor, "answer seq"]:
     ids = prompt.ids[0].tolist()
     answer = ids[-prompt.answer :]
     places = torch.zeros(prompt.answer, len(ids), dtype=torch.bool)
-    for start in range(prompt.place, prompt.place + prompt.told - prompt.answer + 1):
+    for start in range(prompt.place, prompt.place + prompt.sentence - prompt.answer + 1):
         if ids[start : start + prompt.answer] == answer:
             places[torch.arange(prompt.answer), start + torch.arange(prompt.answer)] = True
     if not bool(places.any()):
-        places[:, prompt.place : prompt.place + prompt.told] = True
+        places[:, prompt.place : prompt.place + prompt.sentence] = True
     return places
 
 

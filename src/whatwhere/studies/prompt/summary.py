@@ -1,4 +1,4 @@
-"""What a person reads of the study ``prompt`` in the terminal."""
+"""The terminal summary of the study ``prompt``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatwhere.studies.terminal import ends, remark, table
 
 
 def summary(results: Results) -> Sequence[RenderableType]:
-    """What is found at each length, what was predicted, and which heads look at the key."""
+    """The keys found at each length, the forecast, and the heads that attend to the key."""
     (about,) = results.rows("about", About)
     lengths = results.rows("lengths", LengthRow)
     return [

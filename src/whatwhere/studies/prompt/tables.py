@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import WhatwhereError, check_least
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.language_models.passages import TextSettings
 
@@ -33,7 +33,7 @@ class PromptSettings(TextSettings):
     seed: Annotated[int, "Seed of pass keys, other heads and intervals."] = 0
 
     def __post_init__(self) -> None:
-        self.check_least(prompts=2, checked=1, heads=1)
+        check_least(self, prompts=2, checked=1, heads=1)
         if len(set(self.lengths)) < FEWEST_LENGTHS or min(self.lengths) < 1:
             raise WhatwhereError(
                 f"expected {FEWEST_LENGTHS} or more short lengths, got {', '.join(map(str, self.lengths)) or 'none'}; "

@@ -1,4 +1,4 @@
-"""Is the rotation of a model what it should be: by its configuration, and against another checkpoint or a GGUF file?"""
+"""Is the rotation of a model correct, by its configuration and against another checkpoint or a GGUF file?"""
 
 from __future__ import annotations
 

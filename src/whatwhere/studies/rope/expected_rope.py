@@ -1,11 +1,11 @@
-"""What the rotation of each layer should be, from the configuration alone, by the published rules and in float64.
+"""The expected rotation of each layer, from the configuration only, by the published rules and in float64.
 
-Written from the rules and not from a library's code, which is what is checked: linear interpolation (Chen et al. 2023),
-dynamic NTK (posts of 2023), YaRN (Peng et al. 2023), LongRoPE (Ding et al. 2024), Llama 3's rule, and Gemma 4's, where
-the fast planes turn and the slow ones stand still.
+It is written from the rules, independent of the libraries that are checked: linear interpolation (Chen et al. 2023),
+dynamic NTK (posts of 2023), YaRN (Peng et al. 2023), LongRoPE (Ding et al. 2024), Llama 3's rule, and Gemma 4's, which
+rotates only the fast planes.
 
-A configuration says most of it. How coordinates are paired, which scale is meant and which layers have no rotation are
-in part conventions of a family; they are listed here. Of a family that is not listed, these are not judged.
+The configuration has most of it. The pairing of coordinates, the scale and the layers without rotation are in part
+conventions of a family; they are listed here. For other families, these are not judged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rope:
         return RULES[self.kind](self, seq) if self.kind in RULES else None
 
     def factor(self) -> float:
-        """What lengthens the turned vectors."""
+        """The factor of the rotated vectors."""
         if self.kind not in ("yarn", "longrope"):
             return 1.0
         stretch, given = self.stretch(), self.given.get("attention_factor")
@@ -81,7 +81,7 @@ def _dynamic(rope: Rope, seq: int) -> Frequencies:
 
 
 def _yarn(rope: Rope, _: int) -> Frequencies:
-    """Planes that turn often in the trained context stay, those that turn less than once are slowed down."""
+    """Planes with many turns in the trained context do not change; those with less than one turn are slowed down."""
 
     def plane(turns: float) -> float:
         return rope.width * math.log(rope.trained() / (turns * 2 * math.pi)) / (2 * math.log(rope.base))
@@ -124,7 +124,7 @@ RULES: dict[str, Callable[[Rope, int], Frequencies]] = {
 
 @dataclass(frozen=True)
 class Convention:
-    """What a family does without saying so in its configuration."""
+    """What a family does that is not in its configuration."""
 
     pairing: str = "half"
     still: str = ""
@@ -158,7 +158,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 @dataclass(frozen=True, eq=False)
 class RopeFacts:
-    """The rotation of one layer as it should be; None is what nothing says."""
+    """The expected rotation of one layer; None for what is unknown."""
 
     layer: int
     kind: str
@@ -175,7 +175,7 @@ class RopeFacts:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRope(RopeFacts):
-    """The rotation of one layer as it is."""
+    """The measured rotation of one layer."""
 
     frequencies: Frequencies
     pairing: str
@@ -215,7 +215,7 @@ def kind_of(config: Any, layer: int) -> str:
 
 def _turns(config: Any, convention: Convention | None, layer: int, kind: str) -> bool | None:
     """Whether a layer has a rotation; None if nothing says so."""
-    if pattern := getattr(config, "no_rope_layers", None):  # 1 where there is one, whatever the name says
+    if pattern := getattr(config, "no_rope_layers", None):  # despite its name, 1 means that there is a rotation
         return bool(pattern[layer])
     if convention is None:
         return None

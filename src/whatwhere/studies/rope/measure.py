@@ -1,4 +1,4 @@
-"""Measures the rotations of one or two models on their vectors, and compares them with what they should be."""
+"""Measures the rotations of one or two models on their vectors, and compares them with the expected ones."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ def _layers(each: MeasuredModel, order: Sequence[Order] | None) -> list[LayerRop
 def _planes(each: MeasuredModel) -> list[PlaneRope]:
     rows = []
     for found, wanted in zip(each.found, each.expected, strict=True):
-        told = wanted.frequencies
-        if told is None or told.shape != found.frequencies.shape:
-            told = np.full(found.frequencies.shape, math.nan)
-        numbers = zip(found.frequencies.tolist(), told.tolist(), strict=True)
+        expected = wanted.frequencies
+        if expected is None or expected.shape != found.frequencies.shape:
+            expected = np.full(found.frequencies.shape, math.nan)
+        numbers = zip(found.frequencies.tolist(), expected.tolist(), strict=True)
         rows += [PlaneRope(each.name, found.layer, plane, *pair) for plane, pair in enumerate(numbers, 1)]
     return rows
 
@@ -134,7 +134,7 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
     ids = random_tokens(int(model.config.vocab_size), seq, seed)
     layers = model.stream(ids, lambda layer: layer.of_queries(slice(0, 0)))
     tables = [table.detach().to("cpu", torch.float64) for table in model.tables()]
-    readings = list(model.readings.values())
+    readings = list(model.measurements.values())
     expected = [expected_layer(model.config, layer, seq) for layer in model.attending]
     found = []
     for layer, reading, wanted in zip(layers, readings, expected, strict=True):
@@ -152,7 +152,7 @@ def measured(name: str, model: Traceable, tokens: int | None, seed: int) -> Meas
 
 
 def random_tokens(vocabulary: int, seq: int, seed: int) -> Int[Tensor, "one seq"]:
-    """One input; any will do, since a rotation does not depend on what is turned."""
+    """One random input; a rotation does not depend on the tokens."""
     return torch.randint(vocabulary, (1, seq), generator=torch.Generator().manual_seed(seed))
 
 
@@ -168,8 +168,8 @@ def fitted_base(frequencies: Frequencies) -> float:
 def orders(one: MeasuredModel, other: MeasuredModel, seed: int) -> list[Order]:
     """Compares the keys of two models, layer by layer, with all rotations stopped.
 
-    Without rotation the order of coordinates changes no product, so both models go the same way through all layers, and
-    each layer can be compared although the ones before it may be in another order.
+    Without rotation the order of coordinates changes no product, so both models compute the same in all layers, and
+    each layer can be compared even if earlier ones have another order.
     """
     vocabulary = min(int(each.model.config.vocab_size) for each in (one, other))
     ids = random_tokens(vocabulary, min(CONTENT_TOKENS, one.seq, other.seq), seed)

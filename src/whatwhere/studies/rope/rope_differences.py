@@ -1,6 +1,6 @@
-"""What differs between the rotations that were found and those that should be, with the layer and the cause.
+"""Differences between the measured and the expected rotations, with the layer and the cause.
 
-Why frequencies differ: known mistakes are made on purpose, one by one, until one gives what was measured.
+The cause of different frequencies is found by simulating known mistakes until one gives the measured values.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ def differences(
     names: tuple[str, str], layers: Sequence[MeasuredRope], expected: Sequence[RopeFacts], seq: int,
     orders: Sequence[Order] | None = None,
 ) -> list[Difference]:  # fmt: skip
-    """Compares the layers of a model with how they should be, as its configuration or another model says.
+    """Compares the layers of a model with those expected from its configuration or from another model.
 
-    The names are the model's and that of what it is compared with; ``seq`` is the length of the input.
-
-    ``orders`` tell how the coordinates of its keys stand against those of the other model, if it is one.
+    The names are the model's and that of what it is compared with; ``seq`` is the length of the input. ``orders``
+    compare the coordinates of its keys with those of the other model, if there is one.
     """
     inverted = _inverted(layers, expected)
     rows = []
@@ -66,7 +65,7 @@ def differences(
 
 
 def _inverted(found: Sequence[MeasuredRope], expected: Sequence[RopeFacts]) -> bool:
-    """Whether just those layers turn that should not; there must be some of both."""
+    """Whether exactly the layers rotate that should not; there must be some of both."""
     turns = [bool(len(each.frequencies)) for each in found]
     should = [bool(len(each.frequencies)) for each in expected if each.frequencies is not None]
     return len(turns) == len(should) and len(set(should)) == 2 and turns == [not each for each in should]
@@ -114,7 +113,7 @@ def _numbers(found: MeasuredRope, wanted: RopeFacts) -> Iterator[Part]:
 
 
 def _pairing(found: MeasuredRope, wanted: RopeFacts, order: Order | None) -> Iterator[Part]:
-    """A pairing of its own is no fault if the weights are in the same order as it (then the keys are similar)."""
+    """Another pairing is correct if the weights have the same order (then the keys are similar)."""
     if wanted.pairing is None or "none" in (found.pairing, wanted.pairing):
         return
     here, there = _PAIRS[found.pairing], _PAIRS[wanted.pairing]
@@ -147,10 +146,10 @@ def _cause_of(
     found: Frequencies, expected: Frequencies, rope: Rope | None, kinds: Mapping[str, Frequencies], seq: int,
     allowed: float,
 ) -> str:  # fmt: skip
-    """Names a mistake that turns the expected frequencies into as many that were found.
+    """Names a mistake that gives the measured frequencies instead of the expected ones.
 
-    ``rope`` is what the configuration says of this layer, if it does; ``kinds`` are the frequencies that layers of
-    other kinds should have.
+    ``rope`` is the configuration of this layer, if known; ``kinds`` are the expected frequencies of other kinds of
+    layers.
     """
     for name, frequencies in _mistakes(expected, rope, kinds, seq):
         if frequencies is not None and _close(found, frequencies, allowed):

@@ -1,4 +1,4 @@
-"""What ``whatwhere rope`` prints: the rotation by groups of layers, then what is not as it should be."""
+"""The terminal summary of the study ``rope``: the rotation by groups of layers, then the differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 12
 
 
 def passes(results: Results) -> bool:
-    """Whether all is as it should be."""
+    """Whether there are no differences."""
     return results["differences"].empty
 
 

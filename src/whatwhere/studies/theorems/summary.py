@@ -1,4 +1,4 @@
-"""What a person reads of the theorems in the terminal."""
+"""The terminal summary of the study ``theorems``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the scores measure what they say? Heads of known nature, null heads, all permutations (Appendix "Scores")."""
+"""Do the scores measure what they claim? Heads of known nature, null heads, all permutations (Appendix "Scores")."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PLANES = 8
 WIDTH = 128
 """Of the paper's heads: 64 planes, base 10,000."""
 PEAK = 50.0
-"""How far the one key of a one-hot head stands above the others: in float64 nothing else is seen."""
+"""The lead of the key of a one-hot head: in float64 all other keys get no attention."""
 
 
 def additive(share: float, heads: int, inputs: int, length: int, seed: int) -> Matrices:

@@ -25,7 +25,7 @@ from whatwhere.heads.swaps import all_swaps, factors, weighted_means
 BURN_IN, SAMPLES, THINNING = 300, 100, 10
 """Steps that are thrown away, permutations that are kept of each chain, and steps between two of them."""
 LISTED = 6
-"""Up to so many keys (720 permutations) all are listed."""
+"""Up to this number of keys (720 permutations) all permutations are listed."""
 ROWS = 512
 """Rows at a time, where permutations are listed: some tens of megabytes."""
 
@@ -94,7 +94,7 @@ def cosines(
 
 
 def _unscaled(logits: Float[Tensor, "*any key"], still: Bool[Tensor, "*any key"]) -> Float[Tensor, "*any key"]:
-    """Attention over the places that move, up to a factor: a cosine does not see it, and dividing takes time."""
+    """Attention over the places that move, up to a factor, which a cosine ignores."""
     moving = logits.masked_fill(still, -torch.inf)
     return (moving - moving.amax(-1, keepdim=True)).exp()
 

@@ -1,4 +1,4 @@
-"""What a person reads of the study ``validity`` in the terminal."""
+"""The terminal summary of the study ``validity``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from whatwhere.errors import WhatwhereError
+from whatwhere.errors import check_least
 from whatwhere.heads.estimate import Estimate
 
 ADDITIVE, ROTARY, ONE_HOT, FLAT = "additive", "rotary", "one-hot", "flat"
@@ -27,9 +27,7 @@ class ValiditySettings:
     seed: Annotated[int, "Seed of the heads and inputs."] = 0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("heads", self.heads, FEWEST_HEADS), ("inputs", self.inputs, FEWEST_INPUTS)):
-            if value < least:
-                raise WhatwhereError(f"expected {least} {name} or more, got {value}; raise {name}.")
+        check_least(self, heads=FEWEST_HEADS, inputs=FEWEST_INPUTS)
 
 
 @dataclass(frozen=True)

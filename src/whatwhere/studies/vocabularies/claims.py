@@ -10,7 +10,7 @@ from whatwhere.studies.atlas.seed_effects import paired
 from whatwhere.studies.atlas.tables import Outcome
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.seed_means import in_words, over_seeds
+from whatwhere.studies.seed_means import estimate_text, over_seeds
 from whatwhere.studies.vocabularies.doubling_costs import Doublings
 from whatwhere.studies.vocabularies.tables import FACTORS, SizedRun
 
@@ -47,7 +47,7 @@ def _finding(by_seed: Mapping[int, float], what: str) -> Finding:
     found = over_seeds(by_seed.values())
     if not found.n:
         raise NotTested(f"{what}: needs runs that learned at the base and at another size, with equal seeds.")
-    return Finding(found.value, f"{what}: {in_words(found)}.", found.interval if found.n > 1 else None)
+    return Finding(found.value, f"{what}: {estimate_text(found)}.", found.interval if found.n > 1 else None)
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals())

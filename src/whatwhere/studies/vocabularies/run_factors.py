@@ -15,7 +15,7 @@ Sizes = Mapping[str, int]
 """By factor."""
 _SIZES = ("target", "context", "max_hops", "parts", "letters", "integers", "symbols", "vocab_size")
 _NOT_COMPARED = (*_SIZES, "seed", "preset", "validation", "spacing")
-"""Settings that may differ between the runs of a task: sizes, luck, and when a run is looked at."""
+"""Settings that may differ between the runs of a task: sizes, seeds, and when a run is evaluated."""
 
 
 def sizes_of(task: Task) -> Sizes:

@@ -1,4 +1,4 @@
-"""What a person reads of the study ``vocabularies`` in the terminal."""
+"""The terminal summary of the study ``vocabularies``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def summary(results: Results) -> Sequence[RenderableType]:
     runs, costs = results.rows("runs", SizedRun), results.rows("costs", Cost)
     seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
     learned = sum(run.learned for run in runs)
-    told = f"{len(runs)} runs, seeds {seeds}; {learned} of them learn their task (every hop class at 0.9 or more)."
-    blocks: list[RenderableType] = [f"Sizes, {escape(results.name)}: {told}"]
+    text = f"{len(runs)} runs, seeds {seeds}; {learned} of them learn their task (every hop class at 0.9 or more)."
+    blocks: list[RenderableType] = [f"Sizes, {escape(results.name)}: {text}"]
     tasks = dict.fromkeys(run.task for run in runs)
     blocks += [_runs(task, [run for run in runs if run.task == task]) for task in tasks]
     blocks.append(remark(_RUNS))

@@ -1,7 +1,7 @@
-"""Which heads of somebody's own model become positional or symbolic while it trains?
+"""Which heads of your own model become positional or symbolic while it trains?
 
-It is no question that a command can ask: a :class:`~whatwhere.studies.watched.callbacks.HeadWatch` measures it in the
-training loop. Its tables, figures and summary are those of a study, and ``whatwhere report DIR`` draws them.
+There is no command for it: a :class:`~whatwhere.studies.watched.callbacks.HeadWatch` measures it in the training loop.
+Its tables, figures and summary are those of a study, and ``whatwhere report DIR`` draws them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from whatwhere.studies.study import Figure, Study
 from whatwhere.studies.subject import NOTHING
 
 
-def _measured_elsewhere(*_: Any) -> None:
+def _measured_in_training(*_: Any) -> None:
     raise WhatwhereError("expected a HeadWatch in a training loop, got a command; see docs/callbacks.md.")
 
 
@@ -25,7 +25,7 @@ WATCHED = Study(
     folder=__name__,
     settings=".tables:WatchSettings",
     tables={"scores": "whatwhere.studies.dynamics.tables:Score", "metrics": ".tables:Loss"},
-    measure=_measured_elsewhere,
+    measure=_measured_in_training,
     figures=(
         Figure("watched-heads", ".figures:draw_heads", ("scores",)),
         Figure("watched-training", ".figures:draw_training", ("scores", "metrics")),

@@ -1,13 +1,13 @@
-"""Watch heads while a model trains, in any training loop: every so many steps they are scored on held-out inputs.
+"""Watches heads while a model trains, in any training loop: they are scored on held-out inputs at regular steps.
 
     watch = HeadWatch(model, held_out, "runs/mine")
     for step, batch in enumerate(batches):
         watch(step)  # scores at step 0, 200, 400 ..., and returns at once at the others
         ...
 
-What it finds goes to ``scores.csv`` and ``metrics.csv`` in that directory, so that ``whatwhere report runs/mine`` draws
-it, and to a tracker. Training does not notice: modes, gradients and random numbers are as they were before, and a step
-at which scoring would take more than a small share of the time spent on training is left out.
+The scores go to ``scores.csv`` and ``metrics.csv`` in that directory, so that ``whatwhere report runs/mine`` draws
+them, and to a tracker. Training is not affected: modes, gradients and random numbers are restored, and a step is left
+out if scoring would take more than a small share of the training time.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from whatwhere.trace.layer import LayerTrace, Tokens, Trace
 from whatwhere.trace.traceable import traceable
 
 EACH_LOGGED = 32
-"""Up to so many heads are logged one by one; of more, only counts and means."""
+"""Up to this number, heads are logged one by one; of more, only counts and means."""
 
 
 @runtime_checkable
 class Tracker(Protocol):
-    """Takes numbers as they come: the module ``wandb``, a run of it, and whatever has the same ``log``."""
+    """The module ``wandb``, a run of it, or anything with the same ``log``."""
 
     def log(self, values: dict[str, float], step: int) -> Any:
         """Records the values of one step."""
 
 
 class HeadWatch:
-    """Scores some heads of a model every so many steps while it trains.
+    """Scores some heads of a model at regular steps while it trains.
 
     Args:
         model: the model in training: a transformers model, or one of ours.
         inputs: held-out token ids ``[batch, seq]``, the same throughout; one batch, as one would evaluate on.
         out: the directory that ``scores.csv``, ``metrics.csv`` and ``manifest.json`` go to.
         tracker: anything with wandb's ``log(values, step=...)``.
-        resume: go on with the scores that are in ``out``. Those of the first watched step and later are dropped,
+        resume: continue with the scores that are in ``out``. Those of the first watched step and later are dropped,
             because training has gone back to before them.
         options: ``every``, ``layers``, ``heads``, ``queries``, ``tau`` and ``budget``; see
             :class:`~whatwhere.studies.watched.tables.WatchOptions`.
@@ -89,7 +89,7 @@ class HeadWatch:
         self.rows: dict[int, list[Score]] = {}
         """The scores so far, by step."""
         self.losses: dict[int, float] = {}
-        self._take_up(resume)
+        self._load_existing(resume)
         self.seconds = 0.0
         """How long scoring took so far."""
         self._began = self._latest = math.nan
@@ -103,12 +103,12 @@ class HeadWatch:
     def __call__(
         self, step: int, loss: float | Tensor | None = None, *, final: bool = False
     ) -> dict[str, float] | None:
-        """Tells the watch how far training is; it scores if that is due.
+        """Scores the heads if a scoring is due at this step.
 
         Args:
             step: the number of steps taken.
-            loss: the training loss, if it is to be kept beside the scores.
-            final: training has ended: score, unless this step is scored already.
+            loss: the training loss, to be kept with the scores.
+            final: whether training has ended: score, unless this step is scored already.
 
         Returns:
             What was logged, or None where the step was not scored.
@@ -151,7 +151,7 @@ class HeadWatch:
         return step // self.options.every > self._last // self.options.every
 
     def _affordable(self) -> bool:
-        """Whether scoring once more, at the latest cost, stays within the budget; at first it does."""
+        """Whether another scoring, at the latest cost, stays within the budget; True for the first."""
         if self.options.budget is None or math.isnan(self._latest):
             return True
         trained = time.perf_counter() - self._began - self.seconds
@@ -170,7 +170,7 @@ class HeadWatch:
             return score_rows(step, scores, heads)
 
         layers = sorted(chosen) if chosen else None
-        with undisturbed(self.model):
+        with evaluation_mode(self.model):
             by_layer = self.source.stream(self.inputs, rows_of_layer, layers=layers, queries=self.options.queries)
         if not by_layer:
             raise WhatwhereError(f"expected a model with layers that attend, got {self.source.name} without one.")
@@ -182,8 +182,8 @@ class HeadWatch:
         inputs, length = self.inputs.shape
         return WatchSettings(type(self.model).__name__, layers, heads, queries, float(options.tau), inputs, length)
 
-    def _take_up(self, resume: bool) -> None:
-        """Reads the scores that are there, if they may be continued."""
+    def _load_existing(self, resume: bool) -> None:
+        """Reads existing scores, if they may be continued."""
         manifest = self.results.manifest
         assert manifest is not None
         if not manifest.exists:
@@ -198,7 +198,7 @@ class HeadWatch:
             raise WhatwhereError(f"{manifest.directory}: expected scores of a watch, got results of {record.kind!r}.")
         if not resume:
             raise WhatwhereError(
-                f"{manifest.directory} holds scores of a watch already; go on with them by resume=True, or choose "
+                f"{manifest.directory} holds scores of a watch already; continue with them by resume=True, or choose "
                 "another directory."
             )
         before, now = record.settings | record.inputs, plain(self.results.settings) | self._fingerprint()
@@ -216,7 +216,7 @@ class HeadWatch:
         return {"tokens": hashlib.sha256(self.inputs.numpy().tobytes()).hexdigest()[:16]}
 
     def _begin(self, step: int) -> None:
-        """Training is at this step: what is known of it and of later ones does not hold any more."""
+        """Removes the scores of this step and of later ones, which training repeats."""
         assert self.results.manifest is not None
         self.results.manifest.begin(WATCHED.name, self.results.settings, self._fingerprint())
         self.rows = {at: rows for at, rows in self.rows.items() if at < step}
@@ -227,11 +227,11 @@ class HeadWatch:
         self.results.write("scores", [row for step in sorted(self.rows) for row in self.rows[step]])
         self.results.write("metrics", [Loss(step, self.losses[step]) for step in sorted(self.losses)])
         assert self.results.manifest is not None
-        self.results.manifest.pause(0.0)  # nothing is being written any more; a later change of a file is damage
+        self.results.manifest.pause(0.0)  # no write is in progress; a later change of a file is damage
 
 
 def logged(rows: Sequence[Score]) -> dict[str, float]:
-    """What a tracker is told: means over the watched heads, how many are pure, and single heads if they are few."""
+    """The values for a tracker: means over the watched heads, how many are pure, and single heads if they are few."""
     labels = [label_of(row.positional, row.symbolic) for row in rows]
     values = {f"heads/{kind}": float(torch.tensor([getattr(row, kind) for row in rows]).nanmean()) for kind in KINDS}
     values |= {f"heads/pure_{kind}": float(labels.count(kind)) for kind in KINDS}
@@ -241,11 +241,11 @@ def logged(rows: Sequence[Score]) -> dict[str, float]:
 
 
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Lets a model run as in evaluation and leaves training as it was: modes of all parts, gradients, random state."""
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Runs a model in evaluation mode, then restores the modes of all modules, gradients and random state."""
     modes = [(part, part.training) for part in model.modules()]
     cuda = sorted({weight.device.index for weight in model.parameters() if weight.is_cuda})
-    # Not inference_mode: what a model caches in there (rotary tables) could not be trained with afterwards.
+    # Not inference_mode: tensors that a model caches there (rotary tables) could not be used in training afterwards.
     with torch.no_grad(), torch.random.fork_rng(devices=cuda):
         model.eval()
         try:

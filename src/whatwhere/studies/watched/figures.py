@@ -1,4 +1,4 @@
-"""The figures of somebody's own training.
+"""The figures of a watched training.
 
 watched-heads      every watched head along training, layers down and heads across
 watched-training   how many heads are pure for good, and the loss, if it was kept

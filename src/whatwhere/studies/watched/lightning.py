@@ -1,4 +1,4 @@
-"""Watch heads in a training by Lightning.
+"""Watches heads in a training with Lightning.
 
     watch = HeadWatchCallback(module.model, held_out, "runs/mine")
     Trainer(callbacks=[watch]).fit(module)
@@ -28,7 +28,7 @@ class HeadWatchCallback(Callback):
     Args:
         model: the model inside the LightningModule: a transformers model, or one of ours.
         inputs: held-out token ids ``[batch, seq]``.
-        out: the directory of the scores. A training that resumes from a checkpoint goes on with those that are there.
+        out: the directory of the scores. A training that resumes from a checkpoint continues with those that are there.
         options: those of HeadWatch: ``every``, ``layers``, ``heads``, ``queries``, ``tau``, ``budget``.
     """
 
@@ -37,7 +37,7 @@ class HeadWatchCallback(Callback):
         self.watch: HeadWatch | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Scores the model as training finds it."""
+        """Scores the model before training."""
         del pl_module
         if not trainer.is_global_zero:
             return
@@ -52,7 +52,7 @@ class HeadWatchCallback(Callback):
         self._look(trainer, outputs)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Scores the model as training leaves it."""
+        """Scores the model after training."""
         del pl_module
         self._look(trainer, None, final=True)
 

@@ -1,4 +1,4 @@
-"""What a person reads about a watched training."""
+"""The terminal summary of a watched training."""
 
 from __future__ import annotations
 

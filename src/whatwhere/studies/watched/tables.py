@@ -71,7 +71,7 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class WatchSettings:
-    """What decides the scores besides the weights; scores with other settings do not belong together."""
+    """The settings that determine the scores besides the weights."""
 
     model: str
     """Its class."""

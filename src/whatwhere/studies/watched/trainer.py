@@ -1,4 +1,4 @@
-"""Watch heads in a training by the Hugging Face Trainer.
+"""Watches heads in a training with the Hugging Face Trainer.
 
     trainer = Trainer(model=model, args=args, train_dataset=data)
     trainer.add_callback(HeadWatchCallback(trainer, held_out, "runs/mine"))
@@ -27,9 +27,9 @@ class HeadWatchCallback(TrainerCallback):
     """A :class:`~whatwhere.studies.watched.callbacks.HeadWatch` that the Trainer calls, on the main process only.
 
     Args:
-        trainer: the trainer that it is added to; its model is watched, and its ``log`` is told.
+        trainer: the trainer that it is added to; its model is watched, and scores go to its ``log``.
         inputs: held-out token ids ``[batch, seq]``.
-        out: the directory of the scores. A training that resumes from a checkpoint goes on with those that are there.
+        out: the directory of the scores. A training that resumes from a checkpoint continues with those that are there.
         options: those of HeadWatch: ``every``, ``layers``, ``heads``, ``queries``, ``tau``, ``budget``.
     """
 
@@ -39,7 +39,7 @@ class HeadWatchCallback(TrainerCallback):
         self._loss: float | None = None
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Scores the model as training finds it."""
+        """Scores the model before training."""
         del args, kwargs
         if not state.is_world_process_zero:
             return
@@ -58,13 +58,13 @@ class HeadWatchCallback(TrainerCallback):
         self._look(state, control)
 
     def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Scores the model as training leaves it."""
+        """Scores the model after training."""
         del args, kwargs
         self._look(state, control, final=True)
 
     def _look(self, state: TrainerState, control: TrainerControl, final: bool = False) -> None:
         values = self.watch and self.watch(state.global_step, self._loss, final=final)
         if values:
-            due = control.should_log  # logging takes back a request to log, and there may be one: that of the loss
+            due = control.should_log  # logging clears a pending request to log, such as that of the loss
             self.trainer.log(values)
             control.should_log = due

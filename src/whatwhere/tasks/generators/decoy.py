@@ -1,4 +1,4 @@
-"""The leak-free control: a generator that hides the answer among look-alikes (docs/tasks.md says why)."""
+"""The leak-free control: a generator that hides the answer among decoys (docs/tasks.md says why)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whatwhere.tasks.letter import LetterTask
 
 Role = np.int16
-"""Small, since the speed here is that of memory."""
+"""A small type, because memory bandwidth limits the speed here."""
 ANSWER = 0
 
 
@@ -47,7 +47,7 @@ class Generator(ABC):
     target_needed: ClassVar[int] = 1
     """The smallest target window."""
     spare_letters: ClassVar[int] = 1
-    """Letters that it needs beside one for each hop; the first is for the tokens that nobody points at."""
+    """Letters needed in addition to one for each hop; the first is for tokens that no pointer points at."""
 
     @staticmethod
     @abstractmethod
@@ -94,7 +94,7 @@ def uniform(
     return np.asarray(low, kind) + (rng.random(shape, dtype=np.float32) * span).astype(kind)
 
 
-def lay_path(
+def write_path(
     visited: Bool[np.ndarray, "context n"],
     left: Int[np.ndarray, "seq n"],
     right: Int[np.ndarray, "pointers n"],

@@ -1,4 +1,4 @@
-"""The generators that hide the answer less well than ``decoy``: the authors' data, and two for special ends."""
+"""The generators that hide the answer less well than ``decoy``: the authors' data, and two for special purposes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from whatwhere.tasks.generators.generator import (
     Generator,
     Role,
     Roles,
-    lay_path,
     letters_of_path,
     letters_pointed_at,
     uniform,
+    write_path,
 )
 from whatwhere.tasks.vocabulary import Each, LetterVocabulary
 
@@ -41,7 +41,7 @@ class Paper(Generator):
         left, right = (uniform(rng, (rows, n), hops, task.letters) for rows in (target + context + 1, context + 1))
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-        lay_path(visited, left, right, first_link=1)
+        write_path(visited, left, right, first_link=1)
         return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
@@ -49,7 +49,7 @@ class Simple(Generator):
     """For chains of any length: with 8 letters ``decoy`` has room for four hops, this one for seven.
 
     The mechanism study asks a model for more hops than it was trained on (docs/mechanism.md). Role 0 is the answer,
-    then up to two decoys, one link for each further hop, and the letters that nobody points at.
+    then up to two decoys, one link for each further hop, and the letters that no pointer points at.
     """
 
     name: ClassVar[str] = "simple"
@@ -68,7 +68,7 @@ class Simple(Generator):
         left[:target] = np.where(decoy, running_count(decoy), left[:target])
         left[places, np.arange(n)] = ANSWER
         visited = random_subset(rng, np.ones((context, n), bool), hops - 1)
-        lay_path(visited, left, right, first_link=1 + decoys)
+        write_path(visited, left, right, first_link=1 + decoys)
         return Roles(left, right, uniform(rng, (target, n), 0, task.integers, np.int32), visited)
 
 
@@ -107,5 +107,5 @@ class Strict(Generator):
         left[target:-1] = uniform(rng, (context, n), first_pointer, letters)
         left[-1] = query
         right = goal_of[left[target:], rows]
-        lay_path(visited, left, right, first_link=1)
+        write_path(visited, left, right, first_link=1)
         return Roles(left, right, integer_of[left[:target], rows], visited)

@@ -113,8 +113,8 @@
       { class: "key" },
       entry(1, 0, "positional: follows where"),
       entry(0, 1, "symbolic: follows what"),
-      entry(0.75, 0.3, "leans to one"),
-      entry(0.3, 0.75, "or the other"),
+      entry(0.75, 0.3, "leans to where"),
+      entry(0.3, 0.75, "leans to what"),
       entry(0.5, 0.5, "mixed"),
       entry(1, 1, "uniform: nothing to follow"),
     );
