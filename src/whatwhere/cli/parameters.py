@@ -65,15 +65,12 @@ def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Param
 
 
 def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given options as values of the fields; tuples that were not given are left out."""
+    """The given options as values of the fields; those that were not given are left out."""
     hints = get_type_hints(record)
     found: dict[str, Any] = {}
-    for name in (field.name for field in fields(record) if field.name in given):
+    for name in (field.name for field in fields(record) if given.get(field.name) is not None):
         bare, value = _without_none(hints[name]), given[name]
-        if get_origin(bare) is not tuple:
-            found[name] = value
-        elif value is not None:
-            found[name] = _words(name, value, get_args(bare)[0])
+        found[name] = value if get_origin(bare) is not tuple else _words(name, value, get_args(bare)[0])
     return found
 
 

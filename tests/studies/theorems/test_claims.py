@@ -78,7 +78,7 @@ def test_the_checks_of_a_claim_are_told_with_what_they_saw() -> None:
     names = claim.measure.keywords["checks"]
     told = f"0 errors in {100 * len(names)} cases: {'; '.join(names)}."
     assert why() == told
-    assert why(**{names[0]: "a margin of 2"}) == f"{told} LayerCall: a margin of 2."
+    assert why(**{names[0]: "a margin of 2"}) == f"{told} Seen: a margin of 2."
 
 
 @pytest.mark.parametrize(

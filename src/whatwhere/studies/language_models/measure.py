@@ -123,8 +123,8 @@ def _layers(
     parts = []
     for batch in batches:
         parts.append(in_smaller_blocks(stream, batch, join))
-        readings = getattr(model, "readings", {}).values()
-        error = float(np.fmax(error, max((reading.error for reading in readings), default=math.nan)))
+        measured = getattr(model, "measurements", {}).values()
+        error = float(np.fmax(error, max((layer.error for layer in measured), default=math.nan)))
     facts = join(parts)
     if settings.level == "tokens":
         weightings = weightings_of(inputs, settings)
