@@ -162,17 +162,15 @@ def _name(product: torch.dtype) -> str:
 def main(batches: Sequence[int] = (64, 128), repeats: int = 15) -> None:
     """Prints sequences per second as ratios."""
     products = [torch.float32, *([torch.bfloat16] if fast_precision("cpu") == "bfloat16" else [])]
-    rows: list[Row] = []
     for batch in batches:
-        rows += against_peers(Shape(batch), products, ">= 3", repeats)
-    rows += against_peers(Shape(16, seq=128, heads=8), products, ">= 1.3", repeats)
+        show(f"Training (12 layers, width 128), batch {batch}", against_peers(Shape(batch), products, ">= 3", repeats))
+    longer = Shape(16, seq=128, heads=8)
+    show("Training, longer inputs", against_peers(longer, products, ">= 1.3", repeats))
     most = torch.get_num_threads()
     for cores in sorted({1, most}):
         torch.set_num_threads(cores)
-        for batch in batches:
-            for product in products:
-                rows += against_limit(batch, product, repeats)
+        rows = [row for batch in batches for product in products for row in against_limit(batch, product, repeats)]
+        show(f"A step against its bare products, cores: {cores}", rows)
     torch.set_num_threads(most)
-    show("Training (12 layers, width 128)", rows)
     if len(products) == 1:
         print("  (bfloat16 is left out: this processor has no instructions for it)")

@@ -39,7 +39,7 @@ def seconds(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
 
 def show(title: str, rows: Sequence[Row]) -> None:
     """Prints one table."""
-    print(f"\n{title}")
+    print(f"\n{title}", flush=True)
     for row in rows:
         goal = f"   (goal {row.goal})" if row.goal else ""
-        print(f"  {row.what:<86} {row.value:>10.3g} {row.unit:<6}{goal}")
+        print(f"  {row.what:<86} {row.value:>10.3g} {row.unit:<6}{goal}", flush=True)
