@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def load(source: str | Path, step: int | None = None) -> GPTJ | RotaryModel:
             f"expected the name of a model or a path, got a {type(source).__name__}; one that ships: load('number')."
         )
     path, name = Path(source), str(source)
-    if any(len(part.encode()) > _LONGEST for part in path.parts):
+    if any(len(os.fsencode(part)) > _LONGEST for part in path.parts):
         raise WhatwhereError(f"expected the name of a model or a path, got {name[:60]!r} ..., too long for either.")
     run = Run(path)
     if run.exists and run.manifest.exists:
