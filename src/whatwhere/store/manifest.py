@@ -128,6 +128,7 @@ class Manifest:
         *,
         existing: Existing = "keep",
         advice: str = "choose another directory",
+        held: bool = False,
     ) -> None:
         """Prepares the directory for results of one kind; nothing on disk changes until the first file is written.
 
@@ -138,6 +139,7 @@ class Manifest:
             existing: what to do with earlier results. ``discard`` removes them; otherwise those of the same settings
                 and inputs stay, and others are an error (``keep``) or removed (``replace``).
             advice: what the error tells the user to do about other results.
+            held: whether the caller holds its lock, which made the directory: if it is gone, it was removed since.
 
         Raises:
             WhatwhereError: it holds other results, and ``existing`` is ``keep``.
@@ -154,7 +156,7 @@ class Manifest:
         elif older := self._older():
             raise WhatwhereError(f"{self.directory} cannot take results.{older}")
         self._record, self._stale = begun, stale
-        self._anchor = self.directory if self.directory.is_dir() else None
+        self._anchor = self.directory if held or self.directory.is_dir() else None
 
     def is_made_with(self, kind: str, settings: object) -> bool:
         """Whether the directory holds results of this kind and settings, from any inputs."""

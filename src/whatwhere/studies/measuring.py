@@ -61,12 +61,12 @@ def measure(
         grown = opened.grows and manifest.directory.parent == opened.home and manifest.is_made_with(study.name, kept)
         if grown and existing == "keep":
             existing = "replace"
-        manifest.begin(study.name, kept, opened.inputs, existing=existing, advice=advice)
+        manifest.begin(study.name, kept, opened.inputs, existing=existing, advice=advice, held=True)
         if manifest.is_current(study.name, kept, opened.inputs):
             results.kept = True
             return results
         if manifest.has_lost_files():  # continuing from the remaining tables would leave these out
-            manifest.begin(study.name, kept, opened.inputs, existing="discard")
+            manifest.begin(study.name, kept, opened.inputs, existing="discard", held=True)
         began = time.perf_counter()
         try:
             ended = run(opened.item, settings, results, progress)

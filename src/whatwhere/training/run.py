@@ -149,7 +149,7 @@ class Run:
                 raise WhatwhereError(f"{self.directory} was taken by another process a moment ago; choose another.")
             made_with = {**environment(), "kernels": kernels().library is not None}
             content = {"training": config.to_dict(), "environment": made_with, **(origin or {})}
-            self.manifest.begin("run", config.decisive(), {})
+            self.manifest.begin("run", config.decisive(), {}, held=True)
             self.manifest.put(CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
     def _contents(self) -> list[str]:

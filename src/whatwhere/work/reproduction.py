@@ -67,7 +67,7 @@ class Reproduction:
         One worker means this process. A directory that holds another reproduction is an error.
         """
         with hold(self.directory, KIND):
-            self.manifest.begin(KIND, self.plan.decisive(), {})
+            self.manifest.begin(KIND, self.plan.decisive(), {}, held=True)
             self.manifest.pause(0.0)  # other plans are refused from now on
             began = time.perf_counter()
             executor: Executor = (
