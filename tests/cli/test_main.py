@@ -1,4 +1,5 @@
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -127,6 +128,16 @@ def test_warnings_of_ours_read_like_notes_and_others_as_python_writes_them(
     first, *rest = capsys.readouterr().err.splitlines()
     assert first == "a model was damaged"
     assert "DeprecationWarning: old" in rest[0]
+
+
+def test_what_the_package_logs_is_printed_once_as_a_note(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("whatwhere.trace.gguf").info("Converting %s.", "a.gguf"))
+    with warnings.catch_warnings():
+        cli.main()
+        cli.main()
+    assert capsys.readouterr().err.splitlines() == ["Converting a.gguf."] * 2
 
 
 def test_progress_without_a_terminal_is_a_line_every_half_minute(

@@ -49,11 +49,14 @@ def test_a_mistyped_word_for_earlier_results_replaces_nothing(tmp_path: Path):
         ww.study("counting", "letter", out=tmp_path, existing="kepe")
 
 
-def test_a_script_is_silent_and_a_terminal_shows_how_far_it_is(
+def test_a_terminal_shows_a_bar_and_a_script_a_line_every_half_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     ww.study("counting", "letter")
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "")  # it took less
+    monkeypatch.setattr("whatwhere.studies.progress_bar.LINE_EVERY", 0.0)
+    ww.study("counting", "letter")
+    assert "1/2" in capsys.readouterr().err
     monkeypatch.setattr(err, "_force_terminal", True)
     ww.study("counting", "letter", progress=False)
     assert capsys.readouterr() == ("", "")

@@ -10,6 +10,7 @@ from gguf import GGUFWriter
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.trace import gguf
 
 
@@ -50,3 +51,15 @@ def test_the_file_decides_about_its_first_token(tmp_path: Path, monkeypatch: pyt
     model, tokenizer = gguf._read(tmp_path / "model.gguf")  # pyright: ignore[reportPrivateUsage]
     assert model == "the model"
     assert tokenizer("b")["input_ids"] == ([0, 2] if said else [2])
+
+
+def test_the_first_use_of_a_file_says_that_it_takes_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    with caplog.at_level("INFO", "whatwhere"), pytest.raises(WhatwhereError, match="cannot be read as a GGUF model"):
+        gguf.converted(file)
+    [message] = caplog.messages
+    assert str(file) in message and "once" in message

@@ -6,6 +6,7 @@ Heavy imports (torch, matplotlib, transformers) are inside the commands, so that
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import warnings
 from difflib import get_close_matches
@@ -139,6 +140,9 @@ def main() -> None:
     So does running out of memory, and a file that cannot be read or written.
     """
     warnings.showwarning = _show_warning
+    own = logging.getLogger("whatwhere")
+    own.setLevel(logging.INFO)
+    own.handlers = [_Notes()]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode gets question marks, not an error
             stream.reconfigure(errors="replace")
@@ -159,6 +163,13 @@ def main() -> None:
     else:
         return
     sys.exit(2)
+
+
+class _Notes(logging.Handler):
+    """Prints what the package logs as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:

@@ -130,7 +130,7 @@ def study(
     out: str | Path | None = None,
     step: int | None = None,
     existing: str = "keep",
-    progress: bool | None = None,
+    progress: bool = True,
     **settings: Any,
 ) -> Results:
     """Runs a study on a model, on a run or on the theory.
@@ -141,7 +141,7 @@ def study(
         out: the directory of the results, from which an interrupted study continues; in memory by default.
         step: which checkpoint of a run; the last by default.
         existing: what to do with results in ``out``: ``keep``, ``replace`` or ``discard``, as in :func:`measure`.
-        progress: whether to show progress; by default in a terminal and in a notebook.
+        progress: whether to show progress: a bar in a terminal or notebook, a line every half minute elsewhere.
         settings: the options of the command.
 
     Returns:
@@ -151,7 +151,7 @@ def study(
         WhatwhereError: there is no such study, setting or model.
     """
     from whatwhere.studies import study_named
-    from whatwhere.studies.progress_bar import Bar, err
+    from whatwhere.studies.progress_bar import Bar
 
     if existing not in ("keep", "replace", "discard"):
         raise WhatwhereError(f"expected existing to be keep, replace or discard, got {existing!r:.80}.")
@@ -165,7 +165,7 @@ def study(
     chosen = asked.with_settings(**settings)  # checked before a model is loaded
     opened = asked.subject.open(source, step)
     directory = None if place is None else place / asked.name
-    if not (err.is_terminal if progress is None else progress):
+    if not progress:
         return measure(asked, opened, chosen, directory, existing=existing)
     with Bar() as bar:
         return measure(asked, opened, chosen, directory, existing=existing, progress=bar.follow(name))

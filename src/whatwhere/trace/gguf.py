@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from whatwhere.machine import memory
 from whatwhere.store.files import cache_directory
 from whatwhere.trace.weights import load_weights
 
+_LOG = logging.getLogger(__name__)
 MAGIC = b"GGUF"
 FORMAT = 2
 """Version of the converted copies; a change converts files again."""
@@ -68,6 +70,7 @@ def _convert(path: Path, directory: Path) -> None:
     for left in directory.parent.glob(f"{glob.escape(directory.name)}.*.partial"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     beside = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
+    _LOG.info("Converting %s into %s: once, a minute or two for a small model.", path, directory)
     try:
         model, tokenizer = _read(path)
         # A dequantised model cannot be saved while it has its quantisation settings.
@@ -83,10 +86,10 @@ def _convert(path: Path, directory: Path) -> None:
 def _read(path: Path) -> tuple[Any, Any]:
     """Model and tokenizer; first checks that the weights fit in memory as float32."""
     from transformers import AutoTokenizer
-    from transformers.utils import logging
+    from transformers.utils import logging as library
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    library.set_verbosity_error()
+    library.disable_progress_bar()
     place = str(path.parent)
     file = read_header(path)
     try:
