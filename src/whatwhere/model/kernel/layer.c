@@ -1,6 +1,6 @@
 /* Whole layers with matrix products of their own, in float32 and in bfloat16 (layers.h), where these are faster than
    torch's: bfloat16 on processors that multiply it (AVX512_BF16) but not whole tiles of it (AMX), float32 on those with
-   AVX2 but without AVX512. */
+   AVX2. */
 
 #include "block.c"
 
@@ -22,7 +22,7 @@ int64_t own_products(int64_t half) {
 #if defined(__AVX512BF16__) && !defined(__AMX_BF16__)
     if (half) return 1;
 #endif
-#if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
+#if defined(__AVX2__) && defined(__FMA__)
     if (!half) return 1;
 #endif
     (void)half;

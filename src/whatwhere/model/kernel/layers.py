@@ -4,7 +4,7 @@ The same lines as :mod:`whatwhere.model.kernel.fused`, which makes its products 
 time go through a whole block, so intermediate results stay in the cache. All blocks of a model go
 through one call, because Python and autograd between two blocks would cost a tenth of a step. :func:`multiplies` says
 where this is faster than torch: products in bfloat16 on processors with AVX512_BF16, and products in float32 on those
-with AVX2 but without AVX512.
+with AVX2.
 """
 
 from __future__ import annotations
