@@ -9,6 +9,8 @@ import io
 import logging
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -140,15 +142,13 @@ def main() -> None:
     So does running out of memory, and a file that cannot be read or written.
     """
     warnings.showwarning = _show_warning
-    own = logging.getLogger("whatwhere")
-    own.setLevel(logging.INFO)
-    own.handlers = [_Notes()]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without Unicode gets question marks, not an error
             stream.reconfigure(errors="replace")
     try:
         try:
-            app()
+            with _logs_as_notes():
+                app()
         except SystemExit:  # every command ends with it, also without an error
             send_rest()  # upload files that other processes wrote for addresses in object storage
             raise
@@ -170,6 +170,20 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
+
+
+@contextmanager
+def _logs_as_notes() -> Iterator[None]:
+    """Shows what the package logs, for the time of a command."""
+    own, notes = logging.getLogger("whatwhere"), _Notes()
+    before = own.level
+    own.setLevel(logging.INFO)
+    own.addHandler(notes)
+    try:
+        yield
+    finally:
+        own.removeHandler(notes)
+        own.setLevel(before)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
