@@ -279,6 +279,24 @@ def test_an_answer_that_is_lost_again_is_not_preserved(world: World) -> None:
     assert "can never be read" in world.judged()["letter-reflexive-preserves"].why
 
 
+def test_an_answer_that_is_kept_by_one_decoder_only_depends_on_the_decoder(world: World) -> None:
+    other_layer = [replace(row, layer=3) for row in keeping(kept=0.1)]
+    world.put("letter", "probed_keeping", [*other_layer, *keeping(kept=0.9, elsewhere=0.6)])
+    judged = world.judged()
+    for claim in ("letter-reflexive-preserves", "letter-reflexive-looks"):
+        assert (judged[claim].verdict, judged[claim].depends_on) == ("depends", ("decoder",))
+    assert judged["number-reflexive-preserves"].verdict == "holds"
+    assert "With other decoder (a linear probe): 0.9." in judged["letter-reflexive-preserves"].why
+
+
+def test_roles_that_a_probe_would_see_otherwise_depend_on_the_decoder(world: World) -> None:
+    world.put("number", "probed_verdicts", [replace(row, role="other") for row in verdicts(ROLE["number"])])
+    one = world.judged()["number-heads-index"]
+    assert (one.verdict, one.depends_on) == ("depends", ("decoder",))
+    world.put("number", "probed_verdicts", verdicts(ROLE["number"]))
+    assert world.judged()["number-heads-index"].verdict == "holds"
+
+
 def test_a_model_that_needs_no_head_at_all_allows_no_verdict(world: World) -> None:
     world.put("letter", "ablation", ablation(set()))
     world.put("letter", "sufficient", sufficient())

@@ -9,12 +9,14 @@ from whatwhere.studies.mechanism.copying import Looks, compare_decoders, observe
 from whatwhere.studies.mechanism.decoders import (
     Decoder,
     answer_probe,
-    probed_layers,
     read_answers,
+    read_by_probe,
     states_of,
     unembedding,
 )
+from whatwhere.studies.mechanism.observation import observe
 from whatwhere.studies.mechanism.patching import solved_pairs
+from whatwhere.studies.mechanism.readout import layers_used
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,9 @@ def test_probes_are_fitted_for_each_hop_class(index_machine: GPTJ, probe: Decode
 def test_a_built_index_model_takes_a_layer_for_each_hop_by_the_probe(index_machine: GPTJ, probe: Decoder) -> None:
     task = index_machine.task
     assert task is not None
-    rows = probed_layers(index_machine, probe, task.sample(90, seed=8))
+    batch = task.sample(90, seed=8)
+    seen = read_by_probe(observe(index_machine, batch.tokens), index_machine, probe, batch)
+    rows = layers_used(seen, batch)
     assert [row.hops for row in rows] == [1, 2, 3]
     for row in rows:
         early = row.fewer.value  # one of six letters is named by chance, from the first layer on
@@ -96,8 +100,16 @@ def test_an_answer_that_is_read_and_lost_again_counts_from_its_return(index_mach
         named[:, 2] = -1
         return named if position == 0 and set(hops) == {2} else named * 0
 
-    (row,) = probed_layers(index_machine, probe, batch)
+    plain = observe(index_machine, batch.tokens)
+    seen = read_by_probe(plain, index_machine, probe, batch)
+    (row,) = layers_used(seen, batch)
     assert (row.hops, row.layers.value) == (2, 3)
+    assert (seen.readable[:-1, range(10), batch.paths[:, 1]] == 0).all()
+    np.testing.assert_array_equal(seen.readable[-1], plain.readable[-1])
+    np.testing.assert_array_equal(
+        seen.readable[:, range(10), batch.paths[:, 2]], plain.readable[:, range(10), batch.paths[:, 2]]
+    )
+    assert (plain.readable[2, :, -1] == batch.answers).all()  # the observation that was given is as before
 
 
 def test_a_model_that_solves_nothing_has_no_answers_to_read(index_machine: GPTJ, probe: Decoder) -> None:
@@ -108,7 +120,7 @@ def test_a_model_that_solves_nothing_has_no_answers_to_read(index_machine: GPTJ,
     silent.task = task
     with torch.no_grad():
         silent.head.bias[int(task.vocab_size) - 1] = 1e6
-    assert read_answers(silent, task, probe, batch) == probed_layers(silent, probe, batch) == []
+    assert read_answers(silent, task, probe, batch) == []
 
 
 def test_on_a_built_index_model_decoders_agree_and_miss_nothing(index_machine: GPTJ, probe: Decoder) -> None:

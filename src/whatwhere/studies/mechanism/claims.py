@@ -30,6 +30,8 @@ Elsewhere = dict[str, dict[str, float | Estimate]]
 FUNCTION = {"number": "Index", "letter": "Retrieval"}
 REFLEXIVE = "itself"
 """The role of a head that looks at the query itself, as Reflexive does."""
+PROBE = "a linear probe"
+"""The second decoder, by name; results of earlier versions lack its tables."""
 ENOUGH = 20
 """The fewest readings of places that still hold a pointer, for a statement about them."""
 
@@ -108,6 +110,10 @@ def roles(evidence: Evidence, model: str) -> Finding:
     pure = {(row.layer, row.head) for row in evidence.rows("mechanism", model, "kinds", Kind) if row.label in KINDS}
     of_pure = [_ideal_share(row, model) for row in rows if (row.layer, row.head) in pure]
     others = {"heads": {"all pure ones": min(of_pure, key=lambda share: share.value)}} if of_pure else {}
+    if evidence.results("mechanism", model).has("probed_verdicts"):
+        probed = evidence.rows("mechanism", model, "probed_verdicts", Verdict)
+        of_probe = [_ideal_share(row, model) for row in probed if (row.layer, row.head) in heads]
+        others |= {"decoder": {PROBE: min(of_probe, key=lambda share: share.value)}}
     ideal_roles = all(row.role in _ideal(model) for row in asked)
     why = f"The commonest role of each head: {text}."
     return Finding(worst.value, why, worst.interval, worst.n, rest_holds=ideal_roles, elsewhere=others)
@@ -139,7 +145,7 @@ def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
     if evidence.results("mechanism", model).has("probed_layers"):
         probed = evidence.rows("mechanism", model, "probed_layers", LayersUsed)
         why += f" By a linear probe: {', '.join(f'{row.hops}: {row.layers.value:.2f}' for row in probed)}."
-        elsewhere |= {"decoder": {"a linear probe": _farthest(probed)}}
+        elsewhere |= {"decoder": {PROBE: _farthest(probed)}}
     return Finding(worst.value, why, worst.interval, worst.n, elsewhere=elsewhere)
 
 
@@ -191,7 +197,7 @@ def flow_in_time(evidence: Evidence, model: str) -> Finding:
     why += (
         f" With a probe: {other.before.value:.3f} ({other.before.n}) and {other.present.value:.3f} ({other.present.n})."
     )
-    elsewhere = {"decoder": {"a linear probe": other.share}}
+    elsewhere = {"decoder": {PROBE: other.share}}
     return Finding(row.share.value, why, row.share.interval, row.share.n, elsewhere=elsewhere)
 
 
@@ -215,7 +221,7 @@ def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
     """
     ablations(evidence, model)
     every = evidence.rows("mechanism", model, "keeping", Keeping)
-    (row,) = (row for row in every if row.layer is None)
+    row = _over_layers(every)
     found = getattr(row, what)
     if not found.n:
         raise NotTested(f"the answers of the {model} model can never be read before the end.")
@@ -225,7 +231,16 @@ def kept_by(evidence: Evidence, model: str, what: str) -> Finding:
     )
     each = [f"{one.layer}: {one.residual.value:.2f}" for one in every if one.layer is not None and one.kept.n]
     why += f"; by layer {', '.join(each)}." if each else "."
-    return Finding(found.value, why, found.interval, found.n)
+    if not evidence.results("mechanism", model).has("probed_keeping"):
+        return Finding(found.value, why, found.interval, found.n)
+    probed = _over_layers(evidence.rows("mechanism", model, "probed_keeping", Keeping))
+    elsewhere = {"decoder": {PROBE: getattr(probed, what)}}
+    return Finding(found.value, why, found.interval, found.n, elsewhere=elsewhere)
+
+
+def _over_layers(rows: Sequence[Keeping]) -> Keeping:
+    (row,) = (row for row in rows if row.layer is None)
+    return row
 
 
 CLAIMS = read_claims(Path(__file__).with_name("claims.toml"), globals() | {"errors_of": errors_of})

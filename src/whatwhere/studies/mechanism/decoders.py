@@ -11,6 +11,7 @@ Neither uses the other, nor what a swap does. What depends on the choice between
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,10 +20,9 @@ from torch import Tensor
 
 from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import share_of
-from whatwhere.studies.mechanism.observation import AT_ONCE
+from whatwhere.studies.mechanism.observation import AT_ONCE, Observation
 from whatwhere.studies.mechanism.path_tables import Decoding
-from whatwhere.studies.mechanism.readout import LinearProbe, count_layers, layer_before, linear_probe
-from whatwhere.studies.mechanism.tables import LayersUsed
+from whatwhere.studies.mechanism.readout import LinearProbe, layer_before, linear_probe
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 from whatwhere.tasks.task import Task
@@ -80,18 +80,19 @@ def states_of(model: GPTJ, batch: Batch) -> Float[Tensor, "position layer n d_mo
     return torch.cat(parts, 2)
 
 
-def probed_layers(model: GPTJ, probe: Decoder, batch: Batch, seed: int = 0) -> list[LayersUsed]:
-    """Layers until the probe reads the answer at the last position for good, on those of some inputs that are solved.
+def read_by_probe(seen: Observation, model: GPTJ, probe: Decoder, batch: Batch) -> Observation:
+    """The same observation, except that the probe says what can be read along the paths.
 
-    After the last layer the answer is there, since it is given.
+    It is fitted before each layer, at each position of the path but the answer's own. Elsewhere, and after the last
+    layer, the unembedding still says it.
     """
-    solved = batch[model.predict(batch.tokens) == batch.answers]
-    depths = np.zeros(len(solved), np.int64)
-    for hops in np.unique(solved.hops).tolist():
-        some = solved[solved.hops == hops]
-        right = probe(states_of(model, some)[0], 0, some.hops) == some.answers[:, None]  # [n, layer]
-        depths[solved.hops == hops] = right.shape[1] - np.logical_and.accumulate(right[:, ::-1], 1).sum(1)
-    return count_layers(depths, solved.hops, model.config.layers, seed)
+    readable = seen.readable.copy()  # [depth, n, seq]
+    for hops in np.unique(batch.hops).tolist():
+        (rows,) = np.nonzero(batch.hops == hops)
+        some = batch[rows]
+        for position, states in enumerate(states_of(model, some)):
+            readable[:-1, rows, some.paths[:, position]] = probe(states, position, some.hops).T
+    return replace(seen, readable=readable)
 
 
 def read_answers(model: GPTJ, task: Task, probe: Decoder, batch: Batch) -> list[Decoding]:

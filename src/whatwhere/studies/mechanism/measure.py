@@ -23,7 +23,7 @@ from whatwhere.studies.mechanism.ablation import (
     served_distances,
 )
 from whatwhere.studies.mechanism.copying import compare_decoders, copying, observe_pointers, selectivity
-from whatwhere.studies.mechanism.decoders import answer_probe, probed_layers, read_answers, unembedding
+from whatwhere.studies.mechanism.decoders import Decoder, answer_probe, read_answers, read_by_probe, unembedding
 from whatwhere.studies.mechanism.examples import attention_of, choose_inputs, examples, flow
 from whatwhere.studies.mechanism.keeping import keeping
 from whatwhere.studies.mechanism.observation import AT_ONCE, observe
@@ -93,7 +93,7 @@ def _show(model: GPTJ, task: Task, results: Results) -> None:
 def _observe(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
     """What happens on the inputs that the model solves."""
     model, seed = ablation.model, results.settings.seed
-    solved = batch[model.predict(batch.tokens) == batch.answers]
+    solved = _solved(model, batch)
     if not len(solved):
         raise WhatwhereError(
             f"expected a model that solves some inputs, got one that solves none of {len(batch)}; train it further."
@@ -144,7 +144,7 @@ def _ablate(ablation: MeanAblation, task: Task, batch: Batch, results: Results, 
 
 
 def _patch(ablation: MeanAblation, task: Task, batch: Batch, results: Results, progress: Progress) -> None:
-    """The tables that mix two runs of the model, and those of the probe that tells them apart."""
+    """The tables that mix two runs of the model, and those of the probe."""
     model, seed, pairs = ablation.model, results.settings.seed, results.settings.inputs // INPUTS_PER_PAIR
     if not results.has("patching"):
         results.write("patching", patch(model, task, pairs, seed, progress))
@@ -161,8 +161,24 @@ def _patch(ablation: MeanAblation, task: Task, batch: Batch, results: Results, p
     results.write("decoders", compare_decoders({"link": of_link, "answer": of_answer}))
     tested = task.sample(results.settings.inputs, hops=task.max_hops, seed=apart + 1)
     results.write("decoding", read_answers(model, task, probe, tested))
-    results.write("probed_layers", probed_layers(model, probe, batch, seed))
+    _probe(ablation, task, _solved(model, batch), probe, results)
     results.write("selectivity", selectivity(of_link["unembedding"][:-1]))
+
+
+def _probe(ablation: MeanAblation, task: Task, solved: Batch, probe: Decoder, results: Results) -> None:
+    """What follows from where the answer is, if the probe tells that."""
+    model, ablations = ablation.model, results.rows("ablation", Ablation)
+    seen = read_by_probe(observe(model, solved.tokens), model, probe, solved)
+    brought = deliveries(seen, solved)
+    roles = role_shares(seen.strongest, solved, task.vocabulary, served_distances(brought))
+    results.write("probed_deliveries", brought)
+    results.write("probed_verdicts", judge(roles, brought, ablations))
+    results.write("probed_keeping", keeping(seen, solved, ablation, task.answer_ids))
+    results.write("probed_layers", layers_used(seen, solved, results.settings.seed))
+
+
+def _solved(model: GPTJ, batch: Batch) -> Batch:
+    return batch[model.predict(batch.tokens) == batch.answers]
 
 
 def longer_chains(model: GPTJ, task: Task, count: int, seed: int, progress: Progress) -> list[Chain]:

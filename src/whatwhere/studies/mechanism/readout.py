@@ -96,18 +96,10 @@ def moves(seen: Observation, batch: Batch, vocabulary: Vocabulary) -> list[Move]
 
 def layers_used(seen: Observation, batch: Batch, seed: int = 0) -> list[LayersUsed]:
     """Layers until the answer can be read at the last position, against the hop count and the doubling scheme."""
-    return count_layers(depths_of_answers(seen, batch)[:, 0], batch.hops, seen.layers, seed)
-
-
-def count_layers(depths: Int[np.ndarray, "n"], every: Int[np.ndarray, "n"], last: int, seed: int) -> list[LayersUsed]:
-    """The table of layers used, from the depth at which each answer can be read for good, and the hops of each input.
-
-    A depth behind the ``last`` one: it never can.
-    """
-    rows = []
-    for hops in np.unique(every).tolist():
-        of_class = depths[every == hops]
-        known = of_class[of_class <= last]
+    depths, rows = depths_of_answers(seen, batch)[:, 0], []
+    for hops in np.unique(batch.hops).tolist():
+        of_class = depths[batch.hops == hops]
+        known = of_class[of_class <= seen.layers]
         layers, never = mean(known.astype(np.float64), seed=seed), len(of_class) - len(known)
         rows.append(LayersUsed(hops, layers, doubling_layers(hops), share_of(known < hops), never))
     return rows

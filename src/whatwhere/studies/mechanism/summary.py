@@ -113,10 +113,10 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
         + "".join(f"; {_span(row.share)} by a linear probe" for row in _probed(results))
         + ".",
     )
-    for row in results.rows("keeping", path_tables.Keeping):
-        if row.layer is None:
+    for table, reader in (("keeping", ""), ("probed_keeping", " by a linear probe")):
+        for row in (row for row in results.rows(table, path_tables.Keeping) if row.layer is None):
             yield (
-                "Reflexive",
+                f"Reflexive{reader}",
                 f"once at the last token, the answer stays through {_number(row.kept)} of the layers; attention there "
                 f"goes to itself {_number(row.itself)}, to equal tokens {_number(row.equal)}, elsewhere "
                 f"{_number(row.elsewhere)}.",
