@@ -113,8 +113,8 @@ def _sentences(results: Results) -> Iterator[tuple[str, str]]:
         + "".join(f"; {_span(row.share)} by a linear probe" for row in _probed(results))
         + ".",
     )
-    for table, reader in (("keeping", ""), ("probed_keeping", " by a linear probe")):
-        for row in (row for row in results.rows(table, path_tables.Keeping) if row.layer is None):
+    for name, reader in (("keeping", ""), ("probed_keeping", " by a linear probe")):
+        for row in (row for row in results.rows(name, path_tables.Keeping) if row.layer is None):
             yield (
                 f"Reflexive{reader}",
                 f"once at the last token, the answer stays through {_number(row.kept)} of the layers; attention there "
