@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks import make_task
 from whatwhere.training import loop
 from whatwhere.training.run import Run
 
@@ -36,14 +37,14 @@ def test_a_run_is_made_measured_and_told(made: tuple[Path, Result]):
 @pytest.mark.slow
 def test_the_options_change_the_configuration(tmp_path: Path):
     model = "--heads 2 --layers 3 --rope-base 0 --attention-dropout 0 --nope-from 2"
-    rest = "--generator decoy --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
+    rest = "--generator decoy --letters 10 --lr 0.002 --batch 5 --precision bfloat16 --preset smoke --threads 1"
     result = run("letter", "--out", tmp_path / "run", *model.split(), *rest.split(), "--track", "tensorboard", "--json")
     assert result.exit_code == 0, result.output
     assert [row["hop"] for row in json.loads(result.stdout)["test"]] == [1, 2, 3, 4]
     config = Run(tmp_path / "run").config
     assert (config.model.heads, config.model.layers, config.model.rope_base) == (2, 3, None)
     assert (config.model.attention_dropout, config.model.nope_from) == (0, 2)
-    assert config.task.to_dict()["generator"] == "decoy"
+    assert config.task == make_task("letter", generator="decoy", letters=10)
     assert (config.schedule.peak, config.batch, config.precision) == (0.002, 5, "bfloat16")
     assert (tmp_path / "run" / "tensorboard").is_dir()
 
@@ -90,6 +91,8 @@ def test_an_interruption_tells_how_to_go_on_and_resume_does(tmp_path: Path, monk
         (["number", "--out", "{old}", "--resume", "--lr", "5"], "expected --lr as the run was begun, got 5.0"),
         (["number", "--out", "{old}", "--resume", "--preset", "paper"], "expected --preset as the run was begun"),
         (["number", "--out", "{old}", "--resume", "--seed", "7"], "expected --seed as the run was begun, got 7"),
+        (["number", "--out", "{old}", "--resume", "--symbols", "9"], "expected --symbols as the run was begun, got 9"),
+        (["number", "--out", "{new}", "--letters", "9"], "expected parameters of the number task"),
         (["number", "--out", "{old}", "--resume", "--threads", "64"], "expected --threads as the run was begun"),
         (["number", "--out", "{new}", "--resume"], "expected a run directory"),
     ],

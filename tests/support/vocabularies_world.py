@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from atlas_world import write_sweep
 
@@ -28,8 +29,8 @@ RISE = {"base": 300, "large": 700, "far": 400, "deep": 500, "spelled": 400, "spe
 
 
 def config_of(seed: int = 20, **sizes: int) -> TrainingConfig:
-    task = {"target": 4, "context": 4, "max_hops": 2, "integers": 4, **sizes}
-    return Options("letter", preset="smoke", generator="decoy", seed=seed, device="cpu").config(**task)
+    task: dict[str, Any] = {"generator": "decoy", "target": 4, "context": 4, "max_hops": 2, "integers": 4, **sizes}
+    return Options("letter", preset="smoke", seed=seed, device="cpu", **task).config()
 
 
 def write_sizes(directory: Path, fails: Collection[str] = (), seeds: Sequence[int] = SEEDS) -> Path:

@@ -12,18 +12,21 @@ def test_without_a_change_it_is_the_preset(name: str):
 
 
 def test_each_option_changes_its_own_field():
-    options = Options("letter", "smoke", 5, heads=2, layers=3, rope_base=0, lr=0.5, batch=7, device="cpu", threads=1)
-    config = options.config(letters=10)
+    options = Options(
+        "letter", "smoke", 5, lr=0.5, batch=7, device="cpu", threads=1,
+        letters=10, max_hops=3, heads=2, layers=3, rope_base=0,
+    )  # fmt: skip
+    config = options.config()
     assert (config.seed, config.model.heads, config.model.layers, config.model.rope_base) == (5, 2, 3, None)
     assert (config.schedule.peak, config.batch, config.threads) == (0.5, 7, 1)
-    assert config.model.vocab_size == make_task("letter", letters=10).vocab_size
+    assert config.task == make_task("letter", letters=10, max_hops=3)
+    assert config.model.vocab_size == config.task.vocab_size
     closed = Options("letter", "smoke", close="2,4-5").config()
     assert closed.model.closed_planes == ((2, 4, 5), (2, 4, 5))
 
 
 def test_a_penalty_its_layers_and_offsets_are_options():
-    options = Options("both", "smoke", penalty=0.5, penalty_layers="0-1", offsets=4, d_mlp=48)
-    config = options.config(letters=7)
+    config = Options("both", "smoke", penalty=0.5, penalty_layers="0-1", offsets=4, d_mlp=48, letters=7).config()
     assert (config.penalty, config.penalty_layers, config.offsets, config.model.d_mlp) == (0.5, (0, 1), 4, 48)
     assert config.task == make_task("both", letters=7)
 
@@ -47,3 +50,8 @@ def test_other_names_of_planes_are_refused(text: str):
 def test_a_plane_that_a_head_does_not_have_is_refused():
     with pytest.raises(WhatwhereError, match="closed_planes with IDs from 1 to 64, got 65"):
         Options("number", close="65").config()
+
+
+def test_a_parameter_of_another_task_is_refused():
+    with pytest.raises(WhatwhereError, match=r"expected parameters of the letter task .*, got 'symbols'"):
+        Options("letter", symbols=60).config()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json
 from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
 from whatwhere.store.tables import write_csv
+from whatwhere.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,29 +27,6 @@ MEASURED = 40_000
 """Sequences on which ``--shortcuts`` measures."""
 _FILES = ("train.safetensors", "validation.safetensors", "test.safetensors")
 """What a killed command may have left."""
-
-
-@dataclass(frozen=True)
-class TaskOptions:
-    """The parameters of a task; None leaves the paper's value."""
-
-    target: Annotated[int | None, "Tokens of the target window (8)."] = None
-    context: Annotated[int | None, "Pointers of the pre-target window, without the query (8)."] = None
-    max_hops: Annotated[int | None, "The highest hop class (4)."] = None
-    parts: Annotated[int | None, "Tokens that spell a pointer (1); number: digits, letter: 2 or 4."] = None
-    integers: Annotated[int | None, "Integers (number task 16, letter task 8); with --parts above 1, the digits."] = (
-        None
-    )
-    symbols: Annotated[int | None, "Number task: the alphabet (120)."] = None
-    distractors: Annotated[str | None, "Number task: integers off the path, in-range (default) or any."] = None
-    letters: Annotated[int | None, "Letter task: the alphabet (8)."] = None
-    generator: Annotated[str | None, "Letter task: paper (default, the authors' data), decoy, strict or simple."] = None
-
-    def task(self, name: str) -> Task:
-        """The task of a name with these parameters."""
-        from whatwhere.tasks import make_task
-
-        return make_task(name, **{key: value for key, value in asdict(self).items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -66,7 +44,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command: the fields of both records are its options."""
 
     def data(**given: Any) -> None:
-        chosen = TaskOptions(**record_of(TaskOptions, given)).task(given["task"])
+        chosen = TaskOptions(**record_of(TaskOptions, given)).make(given["task"])
         _data(chosen, DataOptions(**record_of(DataOptions, given)), given["out"], given["as_json"])
 
     parameters = [

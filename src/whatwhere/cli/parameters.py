@@ -34,15 +34,15 @@ def option(name: str, kind: Any, default: Any, *flags: str, **about: Any) -> ins
     return keyword(name, Annotated[kind, typer.Option(*flags, **about)], default)
 
 
-def options_of(record: type, leave_out: Sequence[str] = ()) -> list[inspect.Parameter]:
-    """The parameters for the fields of a record."""
+def options_of(record: type, leave_out: Sequence[str] = (), panel: str | None = None) -> list[inspect.Parameter]:
+    """The parameters for the fields of a record; ``panel`` is their heading in the help."""
     kinds, documented = get_type_hints(record), get_type_hints(record, include_extras=True)
     found = []
     for field in fields(record):
         if field.name not in leave_out:
             (help_text, *_) = getattr(documented[field.name], "__metadata__", ("",))
             default = ... if field.default is MISSING else field.default
-            found.append(_option(field.name, kinds[field.name], help_text, default))
+            found.append(_option(field.name, kinds[field.name], help_text, default, rich_help_panel=panel))
     return found
 
 
@@ -53,15 +53,15 @@ def argument_of(record: type, name: str) -> inspect.Parameter:
     return keyword(name, Annotated[str | None, argument], None)
 
 
-def _option(name: str, kind: Any, help_text: str, default: Any) -> inspect.Parameter:
-    bare = _without_none(kind)
+def _option(name: str, kind: Any, help_text: str, default: Any, **about: Any) -> inspect.Parameter:
+    bare, about = _without_none(kind), {"help": help_text, **about}
     if get_origin(bare) is tuple:
         shown = default is not None and (",".join(map(str, default)) or "none")
-        return option(name, str | None, None, help=help_text, show_default=shown)
+        return option(name, str | None, None, show_default=shown, **about)
     if bare is bool and default is False:
-        return option(name, bool, False, f"--{dashed(name)}", help=help_text)
+        return option(name, bool, False, f"--{dashed(name)}", **about)
     plain = kind if bare in (int, float, str, bool) else str
-    return option(name, plain, default, help=help_text, show_default=default is not None)
+    return option(name, plain, default, show_default=default is not None, **about)
 
 
 def record_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:

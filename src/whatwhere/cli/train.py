@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +13,9 @@ from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
 from whatwhere.cli.parameters import given_names, keyword, option, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.addresses import local, name_of_place, shown
+from whatwhere.tasks.options import TaskOptions
 from whatwhere.training.interrupt import Interrupted
-from whatwhere.training.options import Options
+from whatwhere.training.options import ModelOptions, Options
 from whatwhere.training.tracking import Start, find_tracker
 
 if TYPE_CHECKING:
@@ -27,24 +28,30 @@ def register(app: typer.Typer) -> None:
     """Adds the command: the fields of :class:`~whatwhere.training.options.Options` are its options."""
 
     def train(**given: Any) -> None:
-        options, named = Options(**record_of(Options, given)), given_names(Options, given["context"])
+        options, named = Options(**record_of(Options, given)), given_names(Options, given["typer_context"])
         _train_command(options, given["out"], given["track"], named if given["resume"] else None, given["as_json"])
 
     where = "The run directory to create or to continue: a path or s3://bucket/prefix."
     parameters = [
         keyword("task", Annotated[str, typer.Argument(help="number, letter or both.")]),
         option("out", str, ..., "--out", help=where, parser=name_of_place),
-        *options_of(Options, leave_out=("task",)),
+        *options_of(Options, leave_out=["task", *_names(TaskOptions), *_names(ModelOptions)]),
         option("track", str | None, None, help="tensorboard, or a module like wandb."),
         option("resume", bool, False, "--resume", help="Continue the run in --out."),
         option("as_json", bool, False, "--json", help="Print the result as JSON."),
-        keyword("context", typer.Context),
+        *options_of(TaskOptions, panel="The task"),
+        *options_of(ModelOptions, panel="The model"),
+        keyword("typer_context", typer.Context),
     ]
     with_parameters(train, "train", parameters, _HELP)
     app.command(
         epilog="Example: [bold]whatwhere train number --out runs/number[/bold]; "
         "after an interruption: [bold]whatwhere train number --out runs/number --resume[/bold]"
     )(train)
+
+
+def _names(record: type) -> list[str]:
+    return [field.name for field in fields(record)]
 
 
 _HELP = """Train a model on a task, with checkpoints along the way.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
     from whatwhere.training.config import TrainingConfig
@@ -14,36 +15,39 @@ MOST_NUMBERED = 1 << 16
 """More planes or layers than any model has: an upper limit for ranges such as 1-8."""
 PLANES, LAYERS = (1, "planes by their IDs from 1, such as 1-8,20"), (0, "layers from 0, such as 0-3")
 """The smallest number of each, and its description in errors."""
-_TASK = ("generator", "distractors")
 _MODEL = ("heads", "layers", "d_model", "d_mlp", "dropout", "attention_dropout", "activation", "nope_from")
 _SCHEDULE = ("warmup", "steps")
 _TRAINING = ("batch", "weight_decay", "spacing", "threads", "penalty", "offsets")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The shape of the model; None keeps the preset's value."""
+
+    heads: Annotated[int | None, "Attention heads per layer."] = None
+    layers: Annotated[int | None, "Layers."] = None
+    d_model: Annotated[int | None, "Width of the model."] = None
+    d_mlp: Annotated[int | None, "Width of the MLP."] = None
+    dropout: Annotated[float | None, "Dropout on embeddings and block outputs."] = None
+    attention_dropout: Annotated[float | None, "Dropout on attention weights."] = None
+    activation: Annotated[str | None, "gelu (exact) or gelu_tanh."] = None
+    rope_base: Annotated[float | None, "Base of the rotary frequencies; 0 switches rotation off."] = None
+    nope_from: Annotated[int | None, "The first layer without rotation, and all after it."] = None
+    close: Annotated[str | None, "Rotary planes that no head may use, by ID from 1, such as 1-8,20."] = None
+
+
 @dataclass(frozen=True)
-class Options:
-    """The options of a run; None keeps the preset's value."""
+class Options(TaskOptions, ModelOptions):
+    """The options of a run, those of its task and model included; None keeps the preset's value."""
 
     task: Annotated[str, "number, letter or both."]
     preset: Annotated[str, "paper (the authors' recipe), short (minutes), smoke (seconds)."] = "short"
     seed: Annotated[int, "Seed of data, weights, order and dropout."] = 0
-    generator: Annotated[str | None, "Letter data: paper (the authors'), decoy (leak-free), strict."] = None
-    distractors: Annotated[str | None, "Number data, integers off the path: in-range or any."] = None
     lr: Annotated[float | None, "Peak learning rate."] = None
     warmup: Annotated[int | None, "Steps over which the rate rises."] = None
     steps: Annotated[int | None, "Steps of the training."] = None
     batch: Annotated[int | None, "Sequences per step."] = None
     weight_decay: Annotated[float | None, "Weight decay of the matrices."] = None
-    dropout: Annotated[float | None, "Dropout on embeddings and block outputs."] = None
-    attention_dropout: Annotated[float | None, "Dropout on attention weights."] = None
-    heads: Annotated[int | None, "Attention heads per layer."] = None
-    layers: Annotated[int | None, "Layers."] = None
-    d_model: Annotated[int | None, "Width of the model."] = None
-    d_mlp: Annotated[int | None, "Width of the MLP."] = None
-    activation: Annotated[str | None, "gelu (exact) or gelu_tanh."] = None
-    rope_base: Annotated[float | None, "Base of the rotary frequencies; 0 switches rotation off."] = None
-    nope_from: Annotated[int | None, "The first layer without rotation, and all after it."] = None
-    close: Annotated[str | None, "Rotary planes that no head may use, by ID from 1, such as 1-8,20."] = None
     penalty: Annotated[float | None, "Weight of the positional score in the loss."] = None
     penalty_layers: Annotated[str | None, "Layers that the penalty scores, such as 0-3; all by default."] = None
     offsets: Annotated[int | None, "Positions that each step leaves out at random between tokens."] = None
@@ -52,19 +56,19 @@ class Options:
     precision: Annotated[str | None, "float32, or bfloat16 for the large products."] = None
     threads: Annotated[int | None, "CPU threads."] = None
 
-    def config(self, **task_parameters: Any) -> TrainingConfig:
-        """The complete configuration; ``task_parameters`` override the paper's, such as the alphabet."""
-        from whatwhere.tasks import make_task
+    def config(self) -> TrainingConfig:
+        """The complete configuration."""
         from whatwhere.training.presets import preset
 
-        return self.changed(preset(self.preset, make_task(self.task, **self._chosen(_TASK), **task_parameters)))
+        return self.changed(preset(self.preset, self.make(self.task)))
 
     def changed(self, base: TrainingConfig) -> TrainingConfig:
         """A configuration with these options applied."""
         from whatwhere.machine.device import check_precision, choose_device
         from whatwhere.tasks import make_task
 
-        model = replace(base.model, **self._chosen(_MODEL))
+        task = make_task(**(base.task.to_dict() | self.parameters))
+        model = replace(base.model, vocab_size=task.vocab_size, **self._chosen(_MODEL))
         if self.rope_base is not None:
             model = replace(model, rope_base=self.rope_base or None)
         if self.close is not None:
@@ -77,7 +81,7 @@ class Options:
             rest["penalty_layers"] = numbers(self.penalty_layers, *LAYERS)
         if self.precision is not None:
             rest["precision"] = check_precision(self.precision)
-        task, device = make_task(**(base.task.to_dict() | self._chosen(_TASK))), choose_device(self.device)
+        device = choose_device(self.device)
         return replace(base, task=task, seed=self.seed, model=model, schedule=schedule, device=device, **rest)
 
     def _chosen(self, names: tuple[str, ...]) -> dict[str, Any]:

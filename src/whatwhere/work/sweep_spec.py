@@ -1,6 +1,6 @@
 """The specification of a sweep: a TOML or JSON file, checked completely before anything runs.
 
-preset = "short"                  # any option of `whatwhere train` or parameter of its task ...
+preset = "short"                  # any option of `whatwhere train` ...
 task = ["number", "letter"]       # ... with one value, or a list of values to combine with all others
 seed = [0, 1, 2]
 
@@ -30,7 +30,6 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import parse, plain
 from whatwhere.store.files import read_text
 from whatwhere.studies import STUDIES, study_named
-from whatwhere.tasks import TASKS
 from whatwhere.training.config import TrainingConfig
 from whatwhere.training.options import Options
 from whatwhere.zoo.load import SHIPPED
@@ -38,7 +37,6 @@ from whatwhere.zoo.load import SHIPPED
 MOST_ITEMS = 100_000
 _LONGEST_NAME = 150
 _OPTIONS = tuple(entry.name for entry in fields(Options))
-_PARAMETERS = {entry.name for kind in TASKS.values() for entry in fields(kind)}
 _PARTS = ("models", "grid", "measure")
 Measures = Mapping[str, Mapping[str, Any]] | None
 
@@ -146,13 +144,11 @@ def _measures(content: object, path: Path) -> dict[str, dict[str, Any]] | None:
 
 def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, path: Path) -> Iterator[Item]:
     """The items of one grid; values from a list or from the grid itself are part of their names."""
-    known = {*_OPTIONS, *_PARAMETERS}
     for key, value in values.items():
-        if key not in known:
+        if key not in _OPTIONS:
             raise WhatwhereError(
-                f"{path}: unknown entry {key!r}. Expected options of `whatwhere train` "
-                f"({', '.join(_OPTIONS)}), parameters of the tasks ({', '.join(sorted(_PARAMETERS))}), "
-                f"and {', '.join(_PARTS)}."
+                f"{path}: unknown entry {key!r}. Expected options of `whatwhere train` ({', '.join(_OPTIONS)}), and "
+                f"{', '.join(_PARTS)}."
             )
         if value == [] or isinstance(value, dict):
             raise WhatwhereError(f"{key} in {path} expected a value or a list of values, got {value!r:.80}.")
@@ -165,8 +161,7 @@ def _trainings(values: Mapping[str, Any], varied: set[str], measures: Measures, 
         point = fixed | dict(zip(axes, chosen, strict=True))
         name = _name([str(point["task"]), *(f"{key}{_short(point[key])}" for key in named)])
         try:
-            options = parse(Options, {key: point[key] for key in point if key in _OPTIONS}, "the item")
-            config = options.config(**{key: point[key] for key in point if key not in _OPTIONS})
+            config = parse(Options, point, "the item").config()
         except WhatwhereError as error:
             raise WhatwhereError(f"the item {name} of {path} is impossible: {error}") from error
         varied_values = {key: value for key, value in point.items() if key != "threads"}
