@@ -74,7 +74,8 @@ def claims_page() -> str:
         for claim in all_claims():
             if claim.kind == kind:
                 paper = claim.paper + f". Ill-posed: {claim.ill_posed}" * bool(claim.ill_posed)
-                how = claim.measured + f" Restated {claim.restated}" * bool(claim.restated)
+                more = (("Also", claim.also), ("Restated", claim.restated))
+                how = " ".join([claim.measured, *(f"{name}: {text}" for name, text in more if text)])
                 cells = map(escaped, (claim.text, paper, how, claim.asked(), claim.paper_value, claim.fixed))
                 page += f"| `{claim.id}` | {' | '.join(cells)} |\n"
     return page + _statements_part()

@@ -119,6 +119,32 @@ def test_a_verdict_of_some_seeds_says_why_another_has_none():
     assert one.why.endswith("Measured with 2 of 3 seeds; with another: length letter is not there.")
 
 
+@pytest.mark.parametrize("value", [0.9, 0.1, 0.5])
+def test_a_question_that_one_seed_does_not_allow_is_open(value: float):
+    evidence, measure = seeds(value, value)
+
+    def of_first(one: Evidence) -> Finding:
+        if one is not evidence[0]:
+            raise NotTested("no head is needed.")
+        return measure(one)
+
+    (one,) = judge(evidence, [claim(of_first)])
+    assert one.verdict == "open"
+    assert one.why.endswith("Measured with 1 of 2 seeds; with another: no head is needed.")
+
+
+def test_a_theorem_is_judged_once_whatever_the_number_of_seeds():
+    known = Results(study_named("theorems"), None)
+    evidence = [Evidence(lambda *_: known), Evidence(lambda *_: known)]
+
+    def of_theory(one: Evidence) -> Finding:
+        one.results("theorems")
+        return Finding(0.9, "Proved.")
+
+    (one,) = judge(evidence, [claim(of_theory, kind="theorem")])
+    assert (one.verdict, one.seeds, one.why) == ("holds", (0.9,), "Proved.")
+
+
 def test_a_condition_that_only_some_seeds_were_measured_under_says_with_how_many():
     (first, second), measure = seeds(0.9, 0.8)
 

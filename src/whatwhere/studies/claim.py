@@ -35,7 +35,8 @@ VERDICTS: dict[Verdict, str] = {
     "holds": "the value meets the threshold with its whole interval, and with every seed",
     "fails": "the value misses the threshold with its whole interval, and with every seed",
     "depends": "it holds under some conditions that the paper leaves open, and fails under others",
-    "open": "the interval reaches across the threshold with one seed at least, and no two seeds surely differ",
+    "open": "with one seed at least the interval reaches across the threshold, or the question cannot be asked, and no "
+    "two seeds surely differ",
     "ill-posed": "the statement lacks a definition, so that there is nothing to decide",
     "not tested": "the results are not there, or do not allow the question",
 }
@@ -112,8 +113,10 @@ class Claim:
     """How the paper's words became this threshold."""
     paper_value: str = ""
     """What the paper reports, if anything."""
+    also: str = ""
+    """What else is measured, under conditions that the statement leaves open: it decides whether the claim depends."""
     restated: str = ""
-    """What was changed after a first judgement, and why."""
+    """The day on which it was changed after a first judgement, what was changed, and why."""
     ill_posed: str = ""
     """What the statement lacks, if it cannot be decided."""
     checksum: str = ""

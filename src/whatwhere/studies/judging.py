@@ -49,6 +49,8 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         return Judged(claim, "not tested", str(refused), missing=refused.missing)
     main, values = findings[0], tuple(finding.value for finding in findings)
     verdict, control = _verdict(claim, findings), _on_control(claim, evidence)
+    if refused is not None and not refused.missing and verdict in ("holds", "fails"):
+        verdict = "open"
     depends = ["seed"] if verdict == "depends" else []
     for condition, choices in main.elsewhere.items():
         if any(_differs(verdict, _verdict(claim, _under(findings, condition, choice))) for choice in choices):
@@ -90,7 +92,7 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
     if judged.depends_on:
         sure = "" if verdict == "depends" else f"; under the conditions of the claim it {verdict}"
         yield f"It depends on {listed(list(judged.depends_on))}{sure}."
-    elif across := sum(_reaches_across(claim, finding) for finding in findings) * (judged.verdict == "open"):
+    elif judged.verdict == "open" and (across := sum(_reaches_across(claim, finding) for finding in findings)):
         of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""
         yield f"The interval{of} reaches across {claim.threshold.split()[-1]}."
 
@@ -106,10 +108,12 @@ def _differs(verdict: Verdict, other: Verdict) -> bool:
 
 
 def _findings(claim: Claim, evidence: Sequence[Evidence]) -> tuple[list[Finding], NotTested | None]:
-    """The findings of each seed, and the first reason for which one has none."""
+    """The findings of each seed, and the first reason for which one has none; theorems have one finding."""
     findings: list[Finding] = []
     refused: NotTested | None = None
     for one in evidence:
+        if findings and evidence[0].asked == {None}:
+            break
         try:
             with consistent_tables(one.found):
                 findings.append(claim.measure(one))

@@ -17,6 +17,7 @@
       ["Statement", claim.text],
       ["In the paper", claim.paper],
       ["Measured", claim.measured],
+      ["Also", claim.also],
       ["Asked for", [claim.threshold, claim.reading].filter(Boolean).join(": ")],
       ["Found", value(claim) || "–"],
       ["Inputs", claim.inputs?.toLocaleString("en")],
