@@ -33,7 +33,7 @@ time counts them as such, so its ratio tells an order of learning from one of th
 """
 LAGS = """
 In rate time hop classes of the number task and of the control lie farther apart than in steps, and those of the letter
-task as close: the order is not made by the warm-up.
+task as close.
 
 ## Heads against hop classes
 
