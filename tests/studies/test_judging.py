@@ -145,6 +145,24 @@ def test_a_theorem_is_judged_once_whatever_the_number_of_seeds():
     assert (one.verdict, one.seeds, one.why) == ("holds", (0.9,), "Proved.")
 
 
+def test_a_verdict_names_the_models_that_it_rests_on_and_not_those_of_other_claims():
+    known = Results(study_named("length"), None)
+    evidence = Evidence(lambda *_: known)
+
+    def of_models(one: Evidence) -> Finding:
+        one.results("length", "number")
+        one.results("length", "letter")
+        return Finding(0.9, "Measured.")
+
+    def of_number(one: Evidence) -> Finding:
+        one.results("length", "number")
+        return Finding(0.9, "Measured.")
+
+    both, number = judge([evidence], [claim(of_models, kind="reading"), claim(of_number)])
+    assert (both.models, number.models) == (("letter", "number"), ("number",))
+    assert (both.to_row()["models"], both.to_dict()["models"]) == ("letter number", ["letter", "number"])
+
+
 def test_a_condition_that_only_some_seeds_were_measured_under_says_with_how_many():
     (first, second), measure = seeds(0.9, 0.8)
 

@@ -184,10 +184,12 @@ class Judged:
     """Verdict and values of a statement about trained models, with letter models on leak-free data."""
     missing: bool = False
     """Whether it was not tested because results are missing."""
+    models: tuple[str, ...] = ()
+    """The models whose results it rests on; none for a theorem."""
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of ``claims.json``; undefined and infinite numbers are null."""
-        found = {name: getattr(self, name) for name in ("verdict", "why", "inputs", "depends_on")}
+        found = {name: getattr(self, name) for name in ("verdict", "why", "inputs", "depends_on", "models")}
         words = {name: text for name, text in vars(self.claim).items() if name != "measure"}
         numbers = {
             "value": _finite(self.value),
@@ -205,7 +207,7 @@ class Judged:
         return {
             "id": claim.id, "kind": claim.kind, "title": claim.title, "verdict": self.verdict, "value": self.value,
             "low": low, "high": high, "inputs": self.inputs,
-            "seeds": _joined(self.seeds), "depends_on": " ".join(self.depends_on),
+            "seeds": _joined(self.seeds), "models": " ".join(self.models), "depends_on": " ".join(self.depends_on),
             "control": on_control, "control_seeds": _joined(control_seeds),
             "threshold": claim.threshold, "paper_value": claim.paper_value, "paper": claim.paper, "why": self.why,
             "fixed": claim.fixed, "checksum": claim.checksum,

@@ -57,7 +57,10 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
             depends.append(condition)
     if control is not None and _differs(verdict, control[0]):
         depends.append("data")
-    judged = Judged(claim, verdict, "", main.value, main.interval, main.inputs, values, tuple(depends), control)
+    judged = Judged(
+        claim, verdict, "", main.value, main.interval, main.inputs, values, tuple(depends), control,
+        models=tuple(sorted(filter(None, evidence[0].asked))),
+    )  # fmt: skip
     if claim.ill_posed:
         judged = replace(judged, verdict="ill-posed", depends_on=())
     elif depends:

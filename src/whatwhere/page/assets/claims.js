@@ -21,6 +21,7 @@
       ["Asked for", [claim.threshold, claim.reading].filter(Boolean).join(": ")],
       ["Found", value(claim) || "–"],
       ["Inputs", claim.inputs?.toLocaleString("en")],
+      ["Judged on", (claim.models ?? []).map((model) => (whatwhere.models.includes(model) ? whatwhere.provenance(model) : model)).join("; ")],
       ["With each seed", (claim.seeds ?? []).length > 1 ? seeds : ""],
       ["Depends on", (claim.depends_on ?? []).join(", ")],
       ["Paper’s value", claim.paper_value],
