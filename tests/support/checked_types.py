@@ -2,27 +2,52 @@
 
 jaxtyping binds the arguments of each call to the names of axes and checks them twice. A function whose hints name no
 axis is checked by beartype alone: the same hints, at a hundredth of the time. A function inside another one is made
-again at each call; decorating it takes longer than most of them run, so only the outer one is checked.
+again at each call; decorating it takes longer than most of them run, so only the outer one is checked. The check of a
+function is made when it is first called: a worker calls some of them, and imports all.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import jaxtyping
 
 _jaxtyped = jaxtyping.jaxtyped
+_unchecked = False
 
 
 def install() -> None:
     """What the import hook decorates with; to be called before the package is imported."""
     jaxtyping.jaxtyped = lambda *, typechecker: lambda made: _checked(made, typechecker)
+    # jaxtyping hides itself in JAX's tracebacks, and loads all of JAX to do so: seconds, and its threads.
+    sys.modules.setdefault("jax", None)  # pyright: ignore[reportArgumentType]
+    try:
+        _jaxtyped(_no_arguments, typechecker=None)
+    finally:
+        if sys.modules["jax"] is None:
+            del sys.modules["jax"]
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Calls are not checked here, as at a user's: what the package itself says of a wrong argument can be tested."""
+    global _unchecked
+    _unchecked = True
+    try:
+        yield
+    finally:
+        _unchecked = False
+
+
+def _no_arguments() -> None: ...
 
 
 def _checked(made: Any, typechecker: Callable[[Any], Any]) -> Any:
@@ -34,13 +59,28 @@ def _checked(made: Any, typechecker: Callable[[Any], Any]) -> Any:
         return _jaxtyped(made, typechecker=typechecker)
     if "<locals>" in made.__qualname__:
         return made
+    checking = None
+
+    @wraps(made)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        nonlocal checking
+        if _unchecked:
+            return made(*arguments, **named)
+        if checking is None:
+            checking = _with_checks(made, typechecker)
+        return checking(*arguments, **named)
+
+    return checked
+
+
+def _with_checks(made: types.FunctionType, typechecker: Callable[[Any], Any]) -> Callable[..., Any]:
     hints = {name: _resolved(hint, made.__globals__) for name, hint in made.__annotations__.items()}
     if any(map(_names_axes, hints.values())):
         return _jaxtyped(made, typechecker=typechecker)
     copy = types.FunctionType(made.__code__, made.__globals__, made.__name__, made.__defaults__, made.__closure__)
     copy.__kwdefaults__, copy.__annotations__ = made.__kwdefaults__, hints
     copy.__module__, copy.__qualname__ = made.__module__, made.__qualname__
-    return wraps(made)(typechecker(copy))
+    return typechecker(copy)
 
 
 def _resolved(hint: Any, names: dict[str, Any]) -> Any:
