@@ -7,12 +7,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 import pytest
 from checked_types import install
 from hypothesis import settings
 
+metadata.packages_distributions = cache(metadata.packages_distributions)  # inspect-ai asks at each run, for a second
 gc.disable()  # while all is imported: nothing of it is garbage
 install()
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
