@@ -60,10 +60,11 @@ def test_the_file_decides_about_its_first_token(tmp_path: Path, monkeypatch: pyt
 @pytest.fixture
 def told() -> Iterator[SimpleQueue[Any]]:
     """What the package logs."""
-    logger, kept = logging.getLogger("whatwhere"), QueueHandler(SimpleQueue())
+    logger, records = logging.getLogger("whatwhere"), SimpleQueue()
+    kept = QueueHandler(records)
     logger.addHandler(kept)
     logger.setLevel(logging.INFO)
-    yield kept.queue
+    yield records
     logger.setLevel(logging.NOTSET)
     logger.removeHandler(kept)
 

@@ -9,7 +9,6 @@ import pytest
 from evidence_among import Verdicts
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.results import Results
 from whatwhere.studies.validity import VALIDITY
@@ -21,7 +20,7 @@ TABLES: dict[str, Any] = {"scores": KnownScore, "labels": NullLabel, "permutatio
 
 @pytest.fixture
 def judged(whole: Results):
-    def run(**changed: list[Any]) -> dict[str, Judged]:
+    def run(**changed: list[Any]) -> Verdicts:
         results = Results(VALIDITY, whole.settings, "theory")
         for name, kind in TABLES.items():
             results.write(name, changed.get(name, whole.rows(name, kind)))

@@ -300,7 +300,7 @@ def test_what_a_loop_gives_of_another_kind_is_refused_in_words(model: GPTJ, tmp_
         "watch()(0, 10**400)": a_loss,
     }
 
-    def watch(inputs: Any = INPUTS, out: Any = None, **options: Any) -> HeadWatch:
+    def watch(inputs: Any = INPUTS, out: Any = None, **options: Any) -> Any:
         return HeadWatch(model, inputs, mkdtemp(dir=tmp_path) if out is None else out, **options)
 
     with unchecked():
@@ -312,7 +312,7 @@ def test_what_a_loop_gives_of_another_kind_is_refused_in_words(model: GPTJ, tmp_
             "heads/positional", "heads/symbolic", "heads/pure_positional", "heads/pure_symbolic",
             "heads/1.0/positional", "heads/1.0/symbolic",
         ]  # fmt: skip
-        assert len(watch(layers=np.array([0, 1]), every=np.int64(2))(np.int64(4), np.float32(2))) == 12  # pyright: ignore
+        assert len(watch(layers=np.array([0, 1]), every=np.int64(2))(np.int64(4), np.float32(2))) == 12
 
 
 def test_a_tracker_whose_arguments_nobody_knows_is_taken(model: GPTJ, tmp_path: Path) -> None:
