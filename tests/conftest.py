@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 import pytest
 from checked_types import install
 from hypothesis import settings
 
+metadata.packages_distributions = cache(metadata.packages_distributions)  # inspect-ai asks at each run, for a second
+gc.disable()  # while all is imported: nothing of it is garbage
 install()
 settings.register_profile("whatwhere", deadline=None)  # machines are shared: a slow example says nothing
 settings.load_profile("whatwhere")
@@ -31,6 +36,12 @@ def closed_figures() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def pytest_collection_finish() -> None:
+    """What imports made stays. A search for garbage that leaves it out is short."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -107,7 +107,7 @@ def test_caps_sinks_scales_and_windows_are_the_same_on_both_paths(
 def test_scores_do_not_depend_on_the_size_of_the_blocks(
     make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, tile: int
 ) -> None:
-    layer = make_layer(seq=45, batch=3, size=0.7, queries=(30, -1))
+    layer = make_layer(seq=30, size=0.7, queries=(20, -1))
     whole = score(Trace((layer,)), 0.01)
     monkeypatch.setattr(whatwhere.heads.long_swaps, "TILE", tile)
     monkeypatch.setattr(whatwhere.heads.scores, "TILE", tile)

@@ -91,6 +91,7 @@ def test_any_column_sorts_and_undefined_comes_last(made: Path, visit: Open) -> N
     expect(page.locator("#details h3").first).to_have_text("Layer 1, head 1")
 
 
+@pytest.mark.slow  # a browser is started
 def test_the_other_scores_colour_and_sort_anew(made: Path, visit: Open) -> None:
     page = visit(made)
     page.get_by_label("Scores").select_option("rest")

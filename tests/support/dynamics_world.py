@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from evidence_among import Verdicts
+
 from whatwhere.heads.estimate import Estimate, share
 from whatwhere.heads.purity import label_of
 from whatwhere.heads.summary import WindowScores
-from whatwhere.studies.claim import Judged
 from whatwhere.studies.dynamics import DYNAMICS
 from whatwhere.studies.dynamics.measure import purity_rows
 from whatwhere.studies.dynamics.tables import Accuracy, DynamicsSettings, Score
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.judging import judge
 from whatwhere.studies.mechanism import MECHANISM
 from whatwhere.studies.mechanism.tables import Ablation, GroupAblation, MechanismSettings, SufficientSet
 from whatwhere.studies.results import Results
@@ -123,9 +123,9 @@ class World:
 
         return Evidence(find)
 
-    def judged(self, *, control: bool = False) -> dict[str, Judged]:
+    def judged(self, *, control: bool = False) -> Verdicts:
         """The verdicts; without the control's evidence unless it is asked for."""
-        return {one.claim.id: one for one in judge([self.evidence(control=control)], DYNAMICS.all_claims())}
+        return Verdicts(self.evidence(control=control), DYNAMICS.all_claims())
 
     def failing(self) -> set[str]:
         return {name for name, one in self.judged().items() if one.verdict == "fails"}

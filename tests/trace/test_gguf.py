@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from logging.handlers import QueueHandler
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -53,13 +57,26 @@ def test_the_file_decides_about_its_first_token(tmp_path: Path, monkeypatch: pyt
     assert tokenizer("b")["input_ids"] == ([0, 2] if said else [2])
 
 
+@pytest.fixture
+def told() -> Iterator[SimpleQueue[Any]]:
+    """What the package logs."""
+    logger, records = logging.getLogger("whatwhere"), SimpleQueue()
+    kept = QueueHandler(records)
+    logger.addHandler(kept)
+    logger.setLevel(logging.INFO)
+    yield records
+    logger.setLevel(logging.NOTSET)
+    logger.removeHandler(kept)
+
+
 def test_the_first_use_of_a_file_says_that_it_takes_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: SimpleQueue[Any]
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")
-    with caplog.at_level("INFO", "whatwhere"), pytest.raises(WhatwhereError, match="cannot be read as a GGUF model"):
+    with pytest.raises(WhatwhereError, match="cannot be read as a GGUF model"):
         gguf.converted(file)
-    [message] = caplog.messages
+    message = told.get_nowait().getMessage()
+    assert told.empty()
     assert str(file) in message and "once" in message

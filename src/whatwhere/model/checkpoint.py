@@ -57,7 +57,7 @@ def load_model(path: Path, notes: Mapping[str, Any] | None = None) -> GPTJ:
             f"{path} does not hold the weights that its configuration describes: {config.parameters:,} numbers were "
             f"expected, and there are {numbers:,}."
         )
-    model = GPTJ(config)
+    model = GPTJ(config, seed=None)
     model.task = task
     set_weights(model, arrays, path)
     return model.requires_grad_(False)

@@ -163,13 +163,13 @@ class GPTJ(nn.Module):
 
     Args:
         config: its shape.
-        seed: of the initial weights, N(0, init_std^2) for every matrix.
+        seed: of the initial weights, N(0, init_std^2) for every matrix; None for weights that will be replaced.
     """
 
     task: Task | None = None
     """The task it was trained on, where known."""
 
-    def __init__(self, config: ModelConfig, seed: int = 0) -> None:
+    def __init__(self, config: ModelConfig, seed: int | None = 0) -> None:
         super().__init__()
         memory.require(4 * config.parameters + _MODULE * config.layers, f"a model of {config.parameters:,} weights")
         self.config = config
@@ -184,6 +184,8 @@ class GPTJ(nn.Module):
         self.register_buffer("gates", gates, persistent=False)  # [layer, plane]
         self.gates: Tensor
         self._turns: Tensor | None = None
+        if seed is None:
+            return
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():
             if name.endswith(("bias", "b_mlp", "b_out")):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -27,6 +28,10 @@ _DTYPES = {int: "int64", float: "float64", bool: "bool", str: "str"}
 _WITH_NONE = {int: "Int64", bool: "boolean"}
 
 
+_hints = cache(get_type_hints)
+"""They are read from text, and a table of few rows takes less long."""
+
+
 def columns(kind: type) -> dict[str, Any]:
     """The columns of a row type with their types; optional ones are given as ``T | None``."""
     return {name: hint for name, hint, _ in _columns(kind)}
@@ -34,7 +39,7 @@ def columns(kind: type) -> dict[str, Any]:
 
 def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[tuple[str, Any, str]]:
     """Name, type and attribute path in a row (``accuracy.low``) of each column."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name
         hint = hints[field.name]
@@ -62,7 +67,7 @@ def _cells(column: pd.Series, hint: Any) -> list[Any]:
 
 def from_frame(kind: type[Record], frame: pd.DataFrame, prefix: str = "") -> list[Record]:
     """A DataFrame as rows, the inverse of :func:`to_frame`; a nested dataclass is read from columns with a prefix."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     found = []
     for field in fields(kind):
         name = prefix[:-1] if prefix and field.name == _MAIN else prefix + field.name

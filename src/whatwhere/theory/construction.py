@@ -31,8 +31,8 @@ TIE = 1e-12
 cosines differ by 1.8e-9); much smaller would split exact ties by rounding."""
 DECODING_TIE = 1e-9
 """An output that does not win by more than this has not been decoded."""
-CHUNK = 64
-"""Sequences per pass: the ``CHUNK * seq * vocab`` outputs (1.2 MB at the paper's size) should fit in the cache."""
+OUTPUTS = 150_000
+"""Output logits per pass: 1.2 MB, which should fit in the cache."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,14 +120,14 @@ class Construction(Traceable):
         """Applies the head ``times`` times: the most likely output at every position is the next input."""
         current = self._ids(tokens)
         for _ in range(times):
-            current = torch.cat([self.outputs(chunk, attention).argmax(-1) for chunk in current.split(CHUNK)])
+            current = torch.cat([self.outputs(chunk, attention).argmax(-1) for chunk in self._passes(current)])
         return current.numpy()
 
     def margins(
         self, tokens: Tokens, wanted: Tokens, attention: Attention = "softmax"
     ) -> Float[np.ndarray, "batch seq"]:
         """The decoding gap of the lemma: output of the wanted token minus the largest other, at every position."""
-        pairs = zip(self._ids(tokens).split(CHUNK), self._ids(wanted).split(CHUNK), strict=True)
+        pairs = zip(self._passes(self._ids(tokens)), self._passes(self._ids(wanted)), strict=True)
         found = []
         for ids, right in pairs:
             outputs, right = self.outputs(ids, attention), right[..., None]  # [batch, seq, vocab], [batch, seq, 1]
@@ -137,6 +137,9 @@ class Construction(Traceable):
     def errors(self, tokens: Tokens, wanted: Tokens, attention: Attention = "softmax") -> np.ndarray:
         """Where the wanted token does not win, ``[batch, seq]``; a tie is an error."""
         return self.margins(tokens, wanted, attention) <= DECODING_TIE
+
+    def _passes(self, ids: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "part seq"], ...]:
+        return ids.split(max(OUTPUTS // (ids.shape[1] * len(self.unembedding)), 1))
 
     def _ids(self, tokens: Tokens) -> Int[Tensor, "batch seq"]:
         ids = torch.as_tensor(tokens).long()

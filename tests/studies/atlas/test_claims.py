@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import nan
 
 import pytest
-from evidence_among import among
+from evidence_among import Verdicts, among
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.atlas import ATLAS
 from whatwhere.studies.atlas.claims import CLAIMS
 from whatwhere.studies.atlas.tables import Answer, AtlasSettings
-from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
 
 ASKED = (("leak", "base"), ("purity", "letter-dropout"), ("purity", "number-rate"))
@@ -35,7 +34,7 @@ def test_the_answer_to_the_question_of_a_claim_decides_it_from_three_seeds_on(va
     results.write(
         "answers", [Answer(*asked, "", one, "", "", "open", f"{' '.join(asked)}.") for asked, one in answers.items()]
     )
-    judged = {one.claim.id: one for one in judge([among({"None": results})], CLAIMS[:3])}
+    judged = Verdicts(among({"None": results}), CLAIMS[:3])
     assert {one.verdict for name, one in judged.items() if name != LEAK} == {"holds"}
     assert (judged[LEAK].verdict, judged[LEAK].why) == (verdict, why)
     assert judged[LEAK].interval == (None if verdict == "not tested" or value.low != value.low else value.interval)

@@ -19,6 +19,7 @@ def ask(out: Path, examples: int) -> None:
     study("chat", "reference/perfect", out=out, tasks="one_hop_letter", sizes=(12,), runs=(1,), examples=examples)
 
 
+@pytest.mark.slow  # inspect-ai loads the libraries of all providers
 @pytest.mark.usefixtures("tidy")
 def test_a_block_counts_once_and_different_sequences_are_not_averaged(tmp_path: Path) -> None:
     ask(tmp_path / "a", 2)

@@ -255,6 +255,7 @@ def test_progress_counts_replies_from_those_that_are_there(tmp_path: Path) -> No
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3), (3, 6), (4, 6), (5, 6), (6, 6)]
 
 
+@pytest.mark.slow
 def test_reasoning_is_asked_for_only_where_it_can_be_switched_off(server: FaultServer) -> None:
     ask(server, examples=1)
     ask(server, examples=1, reasoning="none")
@@ -264,6 +265,7 @@ def test_reasoning_is_asked_for_only_where_it_can_be_switched_off(server: FaultS
     assert (left["max_tokens"], left["temperature"]) == (32, 0)
 
 
+@pytest.mark.slow
 def test_the_screening_comes_first_and_stops_a_model_that_fails() -> None:
     results = study("chat", "reference/guess", sizes=(12, 16, 100), runs=(1, 2), examples=3, screen=True)
     assert len(rows(results)) == 9  # of 36

@@ -17,7 +17,7 @@ IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
 
 @pytest.mark.slow
 def test_in_the_papers_world_every_claim_holds(world: World) -> None:
-    judged = world.judged()
+    judged = dict(world.judged())
     assert judged.pop("control-hops-in-order").missing
     assert {one.verdict for one in judged.values()} == {"holds"}
     judged = world.judged(control=True)

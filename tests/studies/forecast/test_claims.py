@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from evidence_among import among
+from evidence_among import Verdicts, among
 
 from whatwhere.studies.forecast import calibration
 from whatwhere.studies.forecast.claims import CLAIMS
@@ -28,7 +28,7 @@ def judged(made_up):
             "number": made_up("number", number, (said or {}).get("number"), **changes),
             "letter": made_up("letter", letter, (said or {}).get("letter"), **changes),
         }
-        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+        return Verdicts(among(there), CLAIMS)
 
     return run
 
@@ -76,7 +76,7 @@ def test_a_baseline_is_compared_on_the_variants_that_it_predicts(made_up) -> Non
         for row in letter.rows("forecasts", PredictedBreak)
     ]
     letter.write("forecasts", rows)
-    found = {one.claim.id: one for one in judge([among({"letter": letter})], CLAIMS)}
+    found = Verdicts(among({"letter": letter}), CLAIMS)
     assert "Below 0.5: 0.000 (0.000 to 0.000) against" in found["forecast-beats-dispersion"].why
     assert "2 variants of 1 training" in found["forecast-beats-dispersion"].why
     assert found["forecast-within-a-quarter"].value > 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from evidence_among import among
+from evidence_among import Verdicts, among
 
 from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence
@@ -16,7 +16,7 @@ from whatwhere.studies.results import Results
 def judged(made_up):
     def run(letter=None, **number):
         there = {"number": made_up("number", **number), "letter": made_up("letter", letter)}
-        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+        return Verdicts(among(there), CLAIMS)
 
     return run
 
@@ -105,7 +105,7 @@ def test_the_hop_classes_of_the_model_as_trained_tell_whether_it_has_learned(mad
 
 def test_the_letter_layers_that_are_as_large_are_counted_by_statement(made_up) -> None:
     there = {"number": made_up("number"), "letter": made_up("letter", agreement=0.5)}
-    found = {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+    found = Verdicts(among(there), CLAIMS)
     assert "0 of 12 letter layers" in found["index-queries-turn"].why
     assert "12 of 12 letter layers" in found["index-keys-aligned"].why
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from evidence_among import among
+from evidence_among import Verdicts, among
 
 from whatwhere.studies.hops.claims import CLAIMS
-from whatwhere.studies.judging import judge
 
 FAR = {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 0.98, 6: 0.97, 7: 0.97, 8: 0.96}
 NEAR = FAR | {5: 0.7, 6: 0.4, 7: 0.3, 8: 0.2}
@@ -14,7 +13,7 @@ NEAR = FAR | {5: 0.7, 6: 0.4, 7: 0.3, 8: 0.2}
 def judged(made_up):
     def run(accuracy=FAR, **changes):
         there = {name: made_up(name, accuracy, **changes) for name in ("number", "letter")}
-        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+        return Verdicts(among(there), CLAIMS)
 
     return run
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from evidence_among import among
+from evidence_among import Verdicts, among
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.evidence import Evidence, NotTested
@@ -22,7 +22,7 @@ LETTER = {17: 1.0, 33: 1.0, 65: 1.0, 97: 0.99, 850: 0.95}
 def judged(made_up):
     def run(number=NUMBER, letter=LETTER, **changes):
         there = {"number": made_up("number", number, **changes), "letter": made_up("letter", letter, **changes)}
-        return {one.claim.id: one for one in judge([among(there)], CLAIMS)}
+        return Verdicts(among(there), CLAIMS)
 
     return run
 
@@ -32,7 +32,7 @@ def failing(found) -> set[str]:
 
 
 def test_in_the_papers_world_every_claim_holds(judged) -> None:
-    found = judged()
+    found = dict(judged())
     del found["number-break-forecast"]  # our own; the tests below
     assert {one.verdict for one in found.values()} == {"holds"}
     assert found["number-barely-generalises"].value == pytest.approx(33 * (65 / 33) ** 0.8)
@@ -103,7 +103,7 @@ def test_the_interval_of_the_measured_break_is_that_of_the_forecasts_error(made_
     lengths = {"measured": Estimate(40, low, high, 100), "predicted": Estimate(32, 30, 34, 100)}
     rows = [replace(row, length=lengths[row.source]) for row in results.rows("breaks", Break)]
     results.write("breaks", rows)
-    found = {one.claim.id: one for one in judge([among({"number": results})], CLAIMS)}
+    found = Verdicts(among({"number": results}), CLAIMS)
     assert found["number-break-forecast"].value == pytest.approx(math.log2(40 / 32))
     assert found["number-break-forecast"].interval == pytest.approx(interval, abs=1e-3)
     end = "beyond 850" if math.isnan(high) else high

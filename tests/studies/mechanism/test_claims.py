@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from evidence_among import Verdicts
 
 from whatwhere.heads.estimate import Estimate, share
-from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.judging import judge
 from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
 from whatwhere.studies.mechanism.claims import CLAIMS
 from whatwhere.studies.results import Results
@@ -121,13 +120,13 @@ class World:
     def put(self, model: str, table: str, rows: list[Any]) -> None:
         self.results["mechanism", model].write(table, rows)
 
-    def judged(self) -> dict[str, Judged]:
+    def judged(self) -> Verdicts:
         def find(study: str, model: str | None) -> Results:
             if (study, model) not in self.results:
                 raise NotTested(f"no {study} of {model}", missing=True)
             return self.results[study, model]
 
-        return {one.claim.id: one for one in judge([Evidence(find)], CLAIMS)}
+        return Verdicts(Evidence(find), CLAIMS)
 
     def failing(self) -> set[str]:
         return {name for name, one in self.judged().items() if one.verdict == "fails"}

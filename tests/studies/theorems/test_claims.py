@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from evidence_among import Verdicts
 
-from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence
 from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
@@ -40,11 +40,11 @@ TABLES: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def judged(**changed: list[Any]) -> dict[str, Judged]:
+def judged(**changed: list[Any]) -> Verdicts:
     results = Results(THEOREMS, THEOREMS.with_settings(), "theory")
     for name, rows in {**TABLES, **changed}.items():
         results.write(name, rows)
-    return {one.claim.id: one for one in judge([Evidence.of(results)], CLAIMS)}
+    return Verdicts(Evidence.of(results), CLAIMS)
 
 
 @pytest.mark.parametrize(

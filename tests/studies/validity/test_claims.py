@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from evidence_among import Verdicts
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.claim import Judged
 from whatwhere.studies.evidence import Evidence
-from whatwhere.studies.judging import judge
 from whatwhere.studies.results import Results
 from whatwhere.studies.validity import VALIDITY
 from whatwhere.studies.validity.claims import CLAIMS
@@ -21,11 +20,11 @@ TABLES: dict[str, Any] = {"scores": KnownScore, "labels": NullLabel, "permutatio
 
 @pytest.fixture
 def judged(whole: Results):
-    def run(**changed: list[Any]) -> dict[str, Judged]:
+    def run(**changed: list[Any]) -> Verdicts:
         results = Results(VALIDITY, whole.settings, "theory")
         for name, kind in TABLES.items():
             results.write(name, changed.get(name, whole.rows(name, kind)))
-        return {one.claim.id: one for one in judge([Evidence.of(results)], CLAIMS)}
+        return Verdicts(Evidence.of(results), CLAIMS)
 
     return run
 

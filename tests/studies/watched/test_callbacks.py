@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import re
 from dataclasses import fields
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from checked_types import unchecked
 from torch import nn
 from torch.nn import functional
 
@@ -270,8 +271,7 @@ def test_a_head_that_does_not_exist_and_steps_that_fall_are_refused(model: GPTJ,
         watch(9)
 
 
-def test_what_a_loop_gives_of_another_kind_is_refused_in_words() -> None:
-    """In a process of its own: here the types are checked before."""
+def test_what_a_loop_gives_of_another_kind_is_refused_in_words(model: GPTJ, tmp_path: Path) -> None:
     a_step = "expected the number of steps taken, a whole number from 0, got "
     a_loss = "expected the loss as one number, got "
     refused = {
@@ -298,25 +298,21 @@ def test_what_a_loop_gives_of_another_kind_is_refused_in_words() -> None:
         "watch()(0, torch.zeros(2))": a_loss,
         "watch()(0, 1j)": a_loss,
         "watch()(0, 10**400)": a_loss,
-        "print(watch(heads=np.array([[1, 0]]), queries=torch.tensor([-1, 4]))(torch.tensor(3)).keys())": (
-            "dict_keys(['heads/positional', 'heads/symbolic', 'heads/pure_positional', 'heads/pure_symbolic', "
-            "'heads/1.0/positional', 'heads/1.0/symbolic'])"
-        ),
-        "print(len(watch(layers=np.array([0, 1]), every=np.int64(2))(np.int64(4), np.float32(2))))": "12",
     }
-    code = (
-        "import numpy as np, tempfile, torch, whatwhere as ww\n"
-        "from whatwhere.model.gptj import GPTJ\n"
-        "from whatwhere.model.shape import ModelConfig\n"
-        "model = GPTJ(ModelConfig(20, layers=2, heads=2, d_model=16, d_mlp=32))\n"
-        "def watch(inputs=[[1, 2, 3, 4, 5]], out=None, **options):\n"
-        "    return ww.HeadWatch(model, inputs, tempfile.mkdtemp() if out is None else out, **options)\n"
-    )
-    code += "".join(f"try: {call}\nexcept ww.WhatwhereError as error: print(error)\n" for call in refused)
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(told) == len(refused)
-    for line, message in zip(told, refused.values(), strict=True):
-        assert line.startswith(message), line
+
+    def watch(inputs: Any = INPUTS, out: Any = None, **options: Any) -> Any:
+        return HeadWatch(model, inputs, mkdtemp(dir=tmp_path) if out is None else out, **options)
+
+    with unchecked():
+        for call, message in refused.items():
+            with pytest.raises(WhatwhereError, match=f"^{re.escape(message)}"):
+                eval(call, {"watch": watch, "torch": torch})
+        taken = watch(heads=np.array([[1, 0]]), queries=torch.tensor([-1, 4]))(torch.tensor(3))
+        assert list(taken) == [
+            "heads/positional", "heads/symbolic", "heads/pure_positional", "heads/pure_symbolic",
+            "heads/1.0/positional", "heads/1.0/symbolic",
+        ]  # fmt: skip
+        assert len(watch(layers=np.array([0, 1]), every=np.int64(2))(np.int64(4), np.float32(2))) == 12
 
 
 def test_a_tracker_whose_arguments_nobody_knows_is_taken(model: GPTJ, tmp_path: Path) -> None:
