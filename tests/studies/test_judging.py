@@ -291,6 +291,15 @@ def test_a_threshold_that_was_changed_after_a_judgement_is_named(tmp_path: Path)
     )
 
 
+def test_a_measure_that_was_changed_after_a_judgement_is_named(tmp_path: Path):
+    evidence, measure = seeds(0.9)
+    write_claims(tmp_path, judge(evidence, [claim(measure, checksum="a")]))
+    path = write_claims(tmp_path, judge(evidence, [claim(measure, checksum="b")]))
+    assert "with the same threshold, above 0.5; its measure or its words were changed since." in (
+        path.with_suffix(".md").read_text()
+    )
+
+
 @pytest.mark.parametrize("earlier", ["", "{}", '{"claims": 3}', '{"claims": [{"id": "sky-is-blue"}]}', "[[["])
 def test_an_earlier_judgement_that_cannot_be_read_is_replaced(tmp_path: Path, earlier: str):
     (tmp_path / "claims.json").write_text(earlier)

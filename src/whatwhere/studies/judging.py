@@ -231,11 +231,14 @@ def markdown(
                 lines.append("| " + " | ".join(map(escaped, cells)) + " |")
     if changed:
         lines += ["", "## Changed after a judgement in this directory", ""]
-        lines += [
-            escaped("- {id}: was judged {verdict} with the threshold {was}; now it is {is}.".format(**one))
-            for one in changed
-        ]
+        lines += [escaped(f"- {one['id']}: was judged {one['verdict']} {_change(one)}.") for one in changed]
     return "\n".join([*lines, ""])
+
+
+def _change(one: dict[str, Any]) -> str:
+    if one["was"] == one["is"]:
+        return f"with the same threshold, {one['is']}; its measure or its words were changed since"
+    return f"with the threshold {one['was']}; now it is {one['is']}"
 
 
 def _models(models: Sequence[dict[str, Any]]) -> list[str]:

@@ -46,7 +46,7 @@
   const basis = () => el("p", { class: "note", id: "basis" }, "These verdicts rest on: ", whatwhere.models.map(whatwhere.provenance).join("; "), ". Another recipe, other data or other seeds may give others.");
 
   /** What was changed after a judgement in this directory. */
-  const changes = () => (data.changes ?? []).length === 0 ? null : el("div", { class: "note", id: "changes" }, "Changed after a judgement here: ", data.changes.map((one) => `${one.id} was ${one.verdict} at “${one.was}”, now “${one.is}”`).join("; "), ".");
+  const changes = () => (data.changes ?? []).length === 0 ? null : el("div", { class: "note", id: "changes" }, "Changed after a judgement here: ", data.changes.map((one) => one.was === one.is ? `${one.id} was ${one.verdict}; its measure or its words were changed since` : `${one.id} was ${one.verdict} at “${one.was}”, now “${one.is}”`).join("; "), ".");
 
   const count = (some) => d3.rollups(some, (group) => group.length, (claim) => claim.verdict).map(([verdict, number]) => `${number} ${verdict}`).join(", ");
 
