@@ -1,6 +1,7 @@
 """Writes ``docs/verdicts.md``: ``python tools/verdict_table.py PAPER SHORT > docs/verdicts.md``.
 
-PAPER and SHORT are reproductions with preset ``paper`` (with its control) and ``short``; their ``claims.csv`` is read.
+PAPER and SHORT are reproductions with preset ``paper`` (with its control) and ``short``; their ``claims.csv`` and the
+seeds of ``claims.json`` are read.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from whatwhere.studies.claim import KINDS
+from whatwhere.store.documents import read_json
+from whatwhere.studies.claim import KINDS, listed
 from whatwhere.studies.judging import escaped
 
 HEAD = """# The verdicts
 
-Every claim that these reproductions can judge: by the authors' recipe (preset `paper`), by the same recipe with a
-letter model on leak-free data, and by the short recipe (preset `short`). In brackets the value with each seed.
-[The claims](claims.md) have the words, the measures and the thresholds; [the results](results.md) tell what they mean.
+Every claim that these reproductions can judge: by the authors' recipe (preset `paper`, seeds {paper}), by the same
+recipe with a letter model on leak-free data, and by the short recipe (preset `short`, seeds {short}). In brackets the
+value with each seed. [The claims](claims.md) have the words, the measures and the thresholds; [the results](results.md)
+tell what they mean.
 
 This page is generated: `python tools/verdict_table.py PAPER SHORT > docs/verdicts.md`.
 """
@@ -29,7 +32,7 @@ Row = dict[str, str]
 def verdict_table(paper: Path, short: Path) -> str:
     """The page, from two reproductions."""
     by_paper, by_short = _rows(paper), _rows(short)
-    page = HEAD
+    page = HEAD.format(paper=_seeds_of(paper), short=_seeds_of(short))
     for kind, title in KINDS.items():
         rows = {name: row for name, row in by_paper.items() if row["kind"] == kind}
         asked = {name: row for name, row in rows.items() if kind == "trained" or row["verdict"] != "not tested"}
@@ -43,6 +46,11 @@ def verdict_table(paper: Path, short: Path) -> str:
             cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
             page += f"| {' | '.join(cells)} |\n"
     return page
+
+
+def _seeds_of(directory: Path) -> str:
+    models = read_json(directory / "claims.json", "the claims")["models"]
+    return listed(sorted({model["seed"] for model in models}))
 
 
 def _rows(directory: Path) -> dict[str, Row]:
