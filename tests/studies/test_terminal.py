@@ -8,7 +8,7 @@ from rich.console import Console
 
 from whatwhere.studies import study_named
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import table
+from whatwhere.studies.terminal import LONGEST_NAME, short_names, table
 from whatwhere.zoo.load import SHIPPED_AT
 
 DIRECTORIES = sorted(manifest.parent for manifest in (SHIPPED_AT / "seeds").glob("*/*/*/manifest.json"))
@@ -31,3 +31,19 @@ def test_a_notebook_shows_the_summary_as_text():
     shown = Results.open(study_named("heads"), DIRECTORIES[0].parent / "heads", "<b>mine</b>")._repr_html_()
     assert shown.startswith("<pre>12 heads of ") and "<b>" not in shown
     assert "DataFrames: [&#x27;about&#x27;], [&#x27;heads&#x27;]" in shown
+
+
+@pytest.mark.parametrize(
+    ("models", "short"),
+    [
+        (["runs/a/number", "runs/a/seeds/14/number"], ["number", "seeds/14/number"]),
+        (["number", "letter"], ["number", "letter"]),
+        (["/runs/number"], ["number"]),
+        (["/a", "/a/b"], ["a", "a/b"]),
+        (["letter", f"/{'deep/' * 9}letter"], ["letter", "...deep/deep/deep/letter"]),
+        ([], []),
+    ],
+)
+def test_names_of_models_leave_out_what_all_have_in_common(models: list[str], short: list[str]):
+    assert list(short_names(models).values()) == short
+    assert all(len(name) <= LONGEST_NAME for name in short)

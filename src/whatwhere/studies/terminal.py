@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import PurePath
 
 from rich import box
 from rich.markup import escape
@@ -13,6 +15,8 @@ from whatwhere.heads.estimate import Estimate
 
 NARROW = 80
 """Columns of the smallest terminal."""
+LONGEST_NAME = 24
+"""Characters of a model's name beside numbers, which would be cut off otherwise."""
 Rows = Iterable[Sequence[str]]
 """The cells of each row."""
 
@@ -56,3 +60,12 @@ def number_runs(numbers: Iterable[int], between: str = ", ") -> str:
     starts = [number for number in known if number - 1 not in known]
     lasts = [number for number in known if number + 1 not in known]
     return between.join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, lasts, strict=True)) or "none"
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """Names of models without the directories that all have in common, and at most their last characters."""
+    paths = {name: PurePath(name).parts for name in models}
+    common = list(takewhile(lambda parts: len(set(parts)) == 1, zip(*paths.values(), strict=False)))
+    shared = min([len(common), *(len(parts) - 1 for parts in paths.values())])
+    found = {name: str(PurePath(*parts[shared:])) for name, parts in paths.items()}
+    return {name: f"...{one[3 - LONGEST_NAME :]}" if len(one) > LONGEST_NAME else one for name, one in found.items()}

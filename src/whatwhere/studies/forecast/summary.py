@@ -23,7 +23,7 @@ from whatwhere.studies.forecast.tables import (
     Variant,
 )
 from whatwhere.studies.results import Results
-from whatwhere.studies.terminal import ends, remark, table
+from whatwhere.studies.terminal import ends, remark, short_names, table
 
 HALF = 0.5
 NOTE = (
@@ -61,15 +61,18 @@ def _breaks(results: Results) -> Table:
     breaks = results.rows("breaks", MeasuredBreak)
     predicted = {(r.model, r.variation, r.method, r.threshold): r for r in results.rows("forecasts", PredictedBreak)}
     made = table("", "<0.9", "pred.", "<0.5", "95 %", "pred.", "chain", "softmax", left=("",))
-    several = len({row.model for row in breaks}) > 1
+    names, heading = short_names(row.model for row in breaks), ""
     for row in breaks:
         if row.threshold != HALF:
             continue
         name = row.model, row.variation
+        if names[row.model] != heading and len(names) > 1:
+            heading = names[row.model]
+            made.add_row(escape(heading))
         first = next(r for r in breaks if (r.model, r.variation) == name and r.threshold == max(THRESHOLDS))
         both = "-".join(_length(end, row.longest) for end in row.length.interval)
         made.add_row(
-            escape(" ".join(name) if several else row.variation), _length(first.length.value, row.longest),
+            f"{' ' * (len(names) > 1)}{escape(row.variation)}", _length(first.length.value, row.longest),
             _shown(predicted[*name, CARRIED, max(THRESHOLDS)], row.longest),
             _length(row.length.value, row.longest), both,
             *(_shown(predicted[*name, method, HALF], row.longest) for method in (CARRIED, CHAIN, DISPERSION)),
