@@ -154,12 +154,8 @@ def test_a_verdict_names_the_models_that_it_rests_on_and_not_those_of_other_clai
         one.results("length", "letter")
         return Finding(0.9, "Measured.")
 
-    def of_number(one: Evidence) -> Finding:
-        one.results("length", "number")
-        return Finding(0.9, "Measured.")
-
-    both, number = judge([evidence], [claim(of_models, kind="reading"), claim(of_number)])
-    assert (both.models, number.models) == (("letter", "number"), ("number",))
+    both, none = judge([evidence], [claim(of_models, kind="reading"), claim(lambda _: Finding(0.9, ""))])
+    assert (both.models, none.models) == (("letter", "number"), ())
     assert (both.to_row()["models"], both.to_dict()["models"]) == ("letter number", ["letter", "number"])
 
 

@@ -14,7 +14,7 @@ from whatwhere.errors import WhatwhereError
 from whatwhere.store.documents import read_json
 from whatwhere.store.files import TEMPORARY_SUFFIX, write_bytes
 from whatwhere.store.tables import write_csv
-from whatwhere.tasks.options import TaskOptions
+from whatwhere.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
     import pandas as pd

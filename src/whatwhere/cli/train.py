@@ -13,7 +13,7 @@ from whatwhere.cli.console import INTERRUPTED, Bar, note, out, print_json
 from whatwhere.cli.parameters import given_names, keyword, option, options_of, record_of, with_parameters
 from whatwhere.errors import WhatwhereError
 from whatwhere.store.addresses import local, name_of_place, shown
-from whatwhere.tasks.options import TaskOptions
+from whatwhere.tasks.task_options import TaskOptions
 from whatwhere.training.interrupt import Interrupted
 from whatwhere.training.options import ModelOptions, Options
 from whatwhere.training.tracking import Start, find_tracker

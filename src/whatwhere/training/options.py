@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.tasks.options import TaskOptions
+from whatwhere.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
     from whatwhere.training.config import TrainingConfig
