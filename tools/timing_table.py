@@ -41,8 +41,8 @@ Steps from the learning of a hop class to the step from which a head stays pure 
 over three seeds, with Student's 95 % interval. Negative: the head comes first. Heads that end pure with every seed are
 listed.
 
-| model | kind | layer | after 1 hop | after 4 hops |
-|---|---|---|---|---|"""
+| model | kind | layer | after 1 hop | 2 hops | 3 hops | 4 hops |
+|---|---|---|---|---|---|---|"""
 END = """
 - **Number**: one hop is learned before any positional head is pure, by 900 steps in the mean. So one hop does not
   require pure positional heads. Around the time of four hops layers 1 and 2 become pure; their intervals reach across
@@ -83,8 +83,7 @@ def lag_lines(homes: dict[int, Path], model: str) -> list[str]:
     for (kind, layer), rows in every:
         if rows["seed"].nunique() < len(homes):
             continue
-        hops = (rows["hop"].min(), rows["hop"].max())
-        lags = [over_seeds(rows.loc[rows["hop"] == hop, "lag"]) for hop in hops]
+        lags = [over_seeds(of_hop["lag"]) for _, of_hop in rows.groupby("hop")]
         cells = [f"{lag.value:,.0f} ({_ends(lag)})" if lag.low == lag.low else f"{lag.value:,.0f}" for lag in lags]
         lines.append(f"| {model} | {kind} | {layer} | {' | '.join(cells)} |")
     return lines
