@@ -5,8 +5,8 @@ import math
 import pytest
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.length.breaks import break_interval, break_length, break_rows
-from whatwhere.studies.length.tables import Accuracy
+from whatwhere.studies.length.breaks import break_interval, break_length, break_rows, finer_lengths
+from whatwhere.studies.length.tables import Accuracy, Chain
 
 CURVE = [(100, 0.2), (10, 1.0), (1000, 0.0)]
 
@@ -43,3 +43,20 @@ def test_the_interval_of_a_break_ends_at_lengths_that_were_measured() -> None:
     assert low == 33
     assert math.isnan(high)
     assert all(map(math.isnan, break_interval(points[:2], 0.5)))
+
+
+def test_further_lengths_lie_where_half_begin_to_fail_or_are_predicted_to(around) -> None:
+    def halves(measured: dict[int, float], predicted: dict[int, float], count: int) -> list[int]:
+        rows = [Accuracy("as trained", n, None, around(share, 0.05)) for n, share in measured.items()]
+        chain = [Chain("predicted", "mass", n, None, around(share, 0.05), 3) for n, share in predicted.items()]
+        return finer_lengths(break_rows(rows, [], chain), list(measured), count)
+
+    breaks = {17: 1.0, 33: 0.9, 41: 0.2, 57: 0.1}
+    assert halves(breaks, {}, 7) == [34, 35, 36, 37, 38, 39, 40]
+    assert halves(breaks, {}, 1) == [37]
+    assert halves(breaks, {}, 100) == halves(breaks, {}, 7), "there are no more whole numbers"
+    assert halves(breaks, {17: 1.0, 33: 1.0, 41: 0.9, 57: 0.3}, 3) == [35, 37, 39, 45, 49, 53]
+    assert halves(breaks, {}, 0) == []
+    assert halves({17: 1.0, 33: 0.9, 41: 0.5, 57: 0.1}, {}, 1) == [37, 49], "either gap may hold it"
+    assert halves({17: 1.0, 33: 0.9}, {17: 1.0, 33: 0.2}, 7) == [], "nothing fails, so there is nothing to compare"
+    assert halves({17: 0.2, 33: 0.1}, {}, 7) == [], "it fails from the start"

@@ -36,6 +36,7 @@ def test_longer_inputs_get_fewer_sequences_and_never_too_few() -> None:
     ("settings", "message"),
     [
         ({"inputs": 3}, "expected inputs of 16 or more, got 3; raise inputs"),
+        ({"finer": -1}, "expected finer of 0 or more, got -1; raise finer"),
         ({"far_inputs": 0}, "expected far_inputs of 1 or more, got 0; raise far_inputs"),
         ({"lengths": (17, 0)}, "expected lengths of 1 token or more, got 0"),
         ({"varied_lengths": (-1,)}, "expected lengths of 1 token or more, got -1"),
@@ -89,6 +90,31 @@ def test_lengths_are_measured_once_and_an_interrupted_run_goes_on(
     assert set(zip(hops.source, hops.length, strict=True)) == {
         (source, n) for source in ("measured", "predicted") for n in (17, 19, 24)
     }
+
+
+@pytest.mark.slow
+def test_where_answers_begin_to_fail_lengths_are_finer_whether_interrupted_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"inputs": 48, "lengths": (33, 97), "varied_lengths": (), "finer": 3}
+    whole = study("length", "number", **settings)
+    assert sorted(set(whole["accuracy"].length)) == [17, 33, 49, 65, 81, 97]
+    rows = whole["hops"].groupby("source")["length"].unique()
+    assert set(rows["measured"]) == set(rows["predicted"]) == {17, 33, 49, 65, 81, 97}
+    real = measuring.measure_hops
+
+    def stops(model: GPTJ, task: Task, batch: Batch) -> HopStrength:
+        if batch.tokens.shape[1] == 65:
+            raise KeyboardInterrupt
+        return real(model, task, batch)
+
+    monkeypatch.setattr(measuring, "measure_hops", stops)
+    with pytest.raises(KeyboardInterrupt):
+        study("length", "number", out=tmp_path, **settings)
+    monkeypatch.setattr(measuring, "measure_hops", real)
+    parts = study("length", "number", out=tmp_path, **settings)
+    for table in ("accuracy", "hops", "chain", "breaks"):
+        pd.testing.assert_frame_equal(parts[table], whole[table], rtol=1e-9)
 
 
 def test_a_model_whose_heads_do_no_hop_has_accuracy_and_no_chain(tiny) -> None:

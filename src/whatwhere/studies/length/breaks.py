@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.length import tables
@@ -37,6 +38,20 @@ def break_interval(points: Sequence[tuple[int, Estimate]], threshold: float) -> 
     first = next((at for at, (_, share) in enumerate(points) if share.low < threshold), None)
     low = math.nan if first is None else float(points[max(first - 1, 0)][0])
     return low, float(below[0]) if below else math.nan
+
+
+def finer_lengths(rows: Sequence[Break], lengths: Sequence[int], count: int) -> list[int]:
+    """Up to ``count`` further lengths in each gap in which half of the answers begin to fail, or are predicted to.
+
+    None if fewer than half fail at every length.
+    """
+    halves = {(r.what, r.source): r.length for r in rows if (r.hop, r.threshold) == (None, min(tables.THRESHOLDS))}
+    measured, predicted = halves[tables.ACCURACY, MEASURED], halves.get((f"chain {MASS}", PREDICTED))
+    found: set[int] = set()
+    for at in (measured, predicted) if count and not math.isnan(measured.value) else ():
+        for start, end in pairwise(n for n in sorted(lengths) if at and at.low <= n <= at.high):
+            found.update(range(start, end, math.ceil((end - start) / (count + 1))))
+    return sorted(found.difference(lengths))
 
 
 def break_rows(

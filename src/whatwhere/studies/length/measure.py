@@ -12,7 +12,7 @@ of every margin, so it distinguishes the two causes of failure.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from jaxtyping import Int
@@ -21,10 +21,19 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.studies.answering import answers, shares_by_hop
 from whatwhere.studies.geometry.gating import bands
 from whatwhere.studies.length import tables
-from whatwhere.studies.length.breaks import break_rows
+from whatwhere.studies.length.breaks import break_rows, finer_lengths
 from whatwhere.studies.length.hop_strength import HopStrength, chain_rows, hop_rows, measure_hops
 from whatwhere.studies.length.prediction import predict_hops
-from whatwhere.studies.length.tables import AS_TRAINED, MEASURED, PREDICTED, Accuracy, Chain, Hop, LengthSettings
+from whatwhere.studies.length.tables import (
+    AS_TRAINED,
+    MEASURED,
+    PREDICTED,
+    Accuracy,
+    Break,
+    Chain,
+    Hop,
+    LengthSettings,
+)
 from whatwhere.studies.results import Results
 from whatwhere.studies.study import Progress
 from whatwhere.tasks.task import Task
@@ -38,7 +47,8 @@ BASE_FACTOR = 10.0
 def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: Progress) -> None:
     """Measures every length that the results do not have yet.
 
-    The length that the model was trained on comes first, and shorter ones are left out.
+    The length that the model was trained on comes first, and shorter ones are left out. Where half of the answers begin
+    to fail, by measurement or by prediction, further lengths follow.
     """
     task = model.task
     assert task is not None, "the subject is a model with a task"
@@ -46,6 +56,24 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
     parts = [(AS_TRAINED, n) for n in lengths]
     for n in tables.from_trained(task.length, settings.varied_lengths) if settings.varied_lengths else ():
         parts += [(name, n) for name in length_variations(model, task.length, n)]
+    _measure_parts(model, task, parts, results, progress)
+    between = finer_lengths(_break_rows(results, lengths), lengths, settings.finer)
+    if between:
+        _measure_parts(model, task, [(AS_TRAINED, n) for n in between], results, progress)
+    results.write("breaks", _break_rows(results, [*lengths, *between]))
+
+
+def _break_rows(results: Results, lengths: Collection[int]) -> list[Break]:
+    measured = [row for row in results.rows("accuracy", Accuracy) if row.variation == AS_TRAINED]
+    kinds = measured, results.rows("hops", Hop), results.rows("chain", Chain)
+    return break_rows(*([row for row in rows if row.length in lengths] for rows in kinds))
+
+
+def _measure_parts(
+    model: GPTJ, task: Task, parts: Sequence[tuple[str, int]], results: Results, progress: Progress
+) -> None:
+    """Adds the parts, each a variation at a length, that the tables lack."""
+    settings = results.settings
     accuracy = results.rows("accuracy", Accuracy)
     known = {(row.variation, row.length) for row in accuracy}
     missing = [part for part in parts if part not in known]
@@ -58,7 +86,7 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
         if name == AS_TRAINED:
             strength = measure_hops(model, task, batch)
             right = strength.right
-            _write_hops(results, model, task, strength, batch.hops, lengths, n)
+            _write_hops(results, model, task, strength, batch.hops, n, [n for name, n in parts if name == AS_TRAINED])
         else:
             change = length_variations(model, task.length, n)[name]
             right = answers(model, batch.tokens, [change]) == batch.answers
@@ -66,15 +94,13 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
         results.write("accuracy", accuracy)
         done += count * n
     progress("lengths measured", done, total)
-    measured = [row for row in accuracy if row.variation == AS_TRAINED]
-    results.write("breaks", break_rows(measured, results.rows("hops", Hop), results.rows("chain", Chain)))
 
 
 def _write_hops(
-    results: Results, model: GPTJ, task: Task, strength: HopStrength, hops: Int[np.ndarray, "n"],
-    lengths: Sequence[int], length: int,
+    results: Results, model: GPTJ, task: Task, strength: HopStrength, hops: Int[np.ndarray, "n"], length: int,
+    lengths: Sequence[int],
 ) -> None:  # fmt: skip
-    """Adds the hops of one length to the tables; at the training length, the prediction for all lengths too.
+    """Adds the hops of one length to the tables; where predictions are missing, those of all these lengths, too.
 
     A length counts as measured once its accuracy is written, so incomplete rows of it are replaced.
     """
@@ -84,7 +110,7 @@ def _write_hops(
     table += hop_rows(MEASURED, length, strength, seed)
     working = tables.working_cells(table, task.length)
     chain += chain_rows(MEASURED, length, strength, hops, working)
-    if first and working:
+    if working and (PREDICTED, length) not in {(row.source, row.length) for row in chain}:
         batch = task.sample(min(results.settings.inputs, MOST_PREDICTED), seed=seed)
         for n, predicted in predict_hops(model, task, batch, lengths, working, seed).items():
             table += hop_rows(PREDICTED, n, predicted, seed)

@@ -40,10 +40,11 @@ class LengthSettings:
     varied_lengths: Annotated[tuple[int, ...], "Lengths at which changes at inference are measured; may be empty."] = (
         33, 65, 145, 325,
     )  # fmt: skip
+    finer: Annotated[int, "Further lengths in each gap in which half of the answers may begin to fail."] = 7
     seed: Annotated[int, "Seed of the sequences and of the intervals."] = 0
 
     def __post_init__(self) -> None:
-        check_least(self, inputs=FEWEST, far_inputs=1)
+        check_least(self, inputs=FEWEST, far_inputs=1, finer=0)
         shortest = min((*self.lengths, *self.varied_lengths), default=1)
         if shortest < 1:
             raise WhatwhereError(f"expected lengths of 1 token or more, got {shortest}.")
