@@ -13,6 +13,7 @@ from whatwhere.studies.geometry import GEOMETRY
 from whatwhere.studies.geometry.tables import (
     AT_POINTERS,
     PAPER_IDS,
+    VARIANCE,
     FrequencyId,
     GatedAccuracy,
     GeometrySettings,
@@ -58,7 +59,7 @@ def made_up(
         "ids",
         [
             FrequencyId(measure, layer, 0, around(at, 0.4), 0.1, 1, around(0.5), 1 if layer else None, 0)
-            for measure in (*measures, AT_POINTERS)
+            for measure in (*measures, VARIANCE + AT_POINTERS)
             for layer, at in enumerate(ids)
         ],
     )

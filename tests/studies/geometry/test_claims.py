@@ -142,7 +142,7 @@ def test_the_distance_to_the_table_is_told_with_its_nulls(judged) -> None:
     one = judged(ids=shifted)["frequency-ids-near-table"]
     assert (one.verdict, one.value) == ("holds", pytest.approx(1.5))  # three IDs in one model of two
     assert "0 of 1,000 tables with shuffled layers are as near" in one.why
-    assert "Our four measures differ by 0.0 to 0.0 IDs" in one.why
+    assert "Our 4 measures differ by 0.0 to 0.0 IDs" in one.why
 
 
 def test_each_measure_of_frequency_has_a_distance_of_its_own(made_up) -> None:
@@ -153,4 +153,4 @@ def test_each_measure_of_frequency_has_a_distance_of_its_own(made_up) -> None:
     found = claim.measure(among(there))
     assert found.value == 0
     assert found.elsewhere["measure"] == pytest.approx({"norm": 5, "margin": 0, "variance at pointers": 0})
-    assert "Our four measures differ by 0.0 to 5.0 IDs" in found.why
+    assert "Our 4 measures differ by 0.0 to 5.0 IDs" in found.why

@@ -26,9 +26,14 @@ def test_the_tables_are_what_the_trace_gives(task: Task, tiny) -> None:
     model = tiny(task)
     results = study("geometry", model, inputs=16)
     weights, ids = results["weights"], results["ids"]
-    assert (len(weights), len(ids)) == (3 * 2 * 16, 4 * 2)
+    assert (len(weights), len(ids)) == (3 * 2 * 16, 6 * 2)
+    tokens = task.sample(16, seed=0).tokens
     with torch.no_grad():
-        use = frequency_use(trace(model, task.sample(16, seed=0).tokens))
+        use = frequency_use(trace(model, tokens))
+        pointers = trace(model, tokens, queries=range(task.target, task.length))
+    for measure in ("norm", "variance", "margin"):
+        found = ids[ids.measure == f"{measure} at pointers"].weighted_id
+        np.testing.assert_allclose(found, frequency_use(pointers, measure).weighted_id[:, 0])
     mine = weights[(weights.measure == "variance") & (weights.layer == 1)]
     np.testing.assert_allclose(mine.weight, use.weights[1, 0], rtol=1e-6)
     assert mine.weight.sum() == pytest.approx(1.0)

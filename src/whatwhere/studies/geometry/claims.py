@@ -15,7 +15,7 @@ from whatwhere.heads.estimate import Estimate
 from whatwhere.studies.claim import Finding, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.geometry import tables
-from whatwhere.studies.geometry.tables import AT_POINTERS, PAPER_IDS, VARIANCE, NullComparison, PlaneWeight
+from whatwhere.studies.geometry.tables import PAPER_IDS, VARIANCE, NullComparison, PlaneWeight
 from whatwhere.studies.terminal import ends, spanned
 
 LAYER = 1
@@ -151,7 +151,9 @@ def distance_to_table(evidence: Evidence) -> Finding:
     table = np.concatenate(list(PAPER_IDS.values()))  # [model and layer]
     ours: dict[str, Float[np.ndarray, "id"]] = {}
     inputs = 0
-    for measure in (VARIANCE, "norm", "margin", AT_POINTERS):
+    rows = (evidence.rows("geometry", model, "ids", tables.FrequencyId) for model in PAPER_IDS)
+    common = set.intersection(*({row.measure for row in some} for some in rows))
+    for measure in sorted({VARIANCE, *common}):
         found = [weighted_ids(evidence, model, range(len(quoted)), measure) for model, quoted in PAPER_IDS.items()]
         ours[measure] = np.array([ids[at].value for ids in found for at in range(len(table) // len(found))])
         inputs = found[-1][0].n
@@ -163,7 +165,7 @@ def distance_to_table(evidence: Evidence) -> Finding:
     by_model = zip(PAPER_IDS, np.split(ours[VARIANCE], len(PAPER_IDS)), strict=True)
     each = "; ".join(f"{model} {', '.join(f'{x:.0f}' for x in ids)}" for model, ids in by_model)
     why = (
-        f"Ours: {each}. Our four measures differ by {min(apart):.1f} to {max(apart):.1f} IDs from each other; "
+        f"Ours: {each}. Our {len(ours)} measures differ by {min(apart):.1f} to {max(apart):.1f} IDs from each other; "
         f"{near} of {SHUFFLES:,} tables with shuffled layers are as near."
     )
     value = far.pop(VARIANCE)

@@ -59,7 +59,7 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, pro
 
     def look(layer: LayerTrace) -> None:
         progress(layer.layer)
-        last = Trace((layer.of_queries(slice(-1, None)),))
+        last, everywhere = Trace((layer.of_queries(slice(-1, None)),)), Trace((layer,))
         for name in MEASURES:
             use = frequency_use(last, name)
             more, heads = _tables(use, task, results.settings.seed)
@@ -69,12 +69,13 @@ def _measure_planes(model: GPTJ, task: Task, batch: Batch, results: Results, pro
                 clear = [(row.head, row.dominant) for row in heads if row.dominant is not None]
                 planes.extend(Plane(task, layer, batch.tokens, head, plane) for head, plane in clear)
                 nulls.extend(row for at in clear for row in null_comparisons(task, layer, batch.tokens, *at))
-        everywhere = replace(frequency_use(Trace((layer,)), tables.VARIANCE), measure=tables.AT_POINTERS)
-        ids.extend(_tables(everywhere, task, results.settings.seed)[1])
+            at_pointers = replace(frequency_use(everywhere, name), measure=name + tables.AT_POINTERS)
+            ids.extend(_tables(at_pointers, task, results.settings.seed)[1])
 
     traceable(model).stream(batch.tokens, look, queries=range(task.target, task.length))
     results.write("weights", sorted(weights, key=lambda row: MEASURES.index(row.measure)))
-    results.write("ids", sorted(ids, key=lambda row: (*MEASURES, tables.AT_POINTERS).index(row.measure)))
+    order = [name + queries for queries in ("", tables.AT_POINTERS) for name in MEASURES]
+    results.write("ids", sorted(ids, key=lambda row: order.index(row.measure)))
     results.write("keys", [row for plane in planes for row in plane.alignments()])
     results.write("queries", [row for plane in planes for row in plane.turns()])
     results.write("matching", [row for plane in planes for row in plane.matchings()])

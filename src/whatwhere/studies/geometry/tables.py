@@ -12,8 +12,8 @@ from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, PLANES
 
 VARIANCE = "variance"
 """The measure by which a head's dominant plane is chosen: the share of the logits' variance."""
-AT_POINTERS = "variance at pointers"
-"""The same measure over the queries of all pointers, not just the last: for mean IDs alone."""
+AT_POINTERS = " at pointers"
+"""After the name of a measure: over the queries of all pointers, not just the last; for mean IDs alone."""
 AS_TRAINED, CLOSED, ALONE, SLIDING = "as trained", "closed", "alone", "sliding"
 """Kinds of closing: none, a named band, all other bands, eight neighbouring planes."""
 PAPER_IDS = {"number": NUMBER_IDS, "letter": LETTER_IDS}

@@ -64,9 +64,9 @@ def measure(model: GPTJ, settings: LengthSettings, results: Results, progress: P
 
 
 def _break_rows(results: Results, lengths: Collection[int]) -> list[Break]:
-    measured = [row for row in results.rows("accuracy", Accuracy) if row.variation == AS_TRAINED]
-    kinds = measured, results.rows("hops", Hop), results.rows("chain", Chain)
-    return break_rows(*([row for row in rows if row.length in lengths] for rows in kinds))
+    accuracy = [r for r in results.rows("accuracy", Accuracy) if r.variation == AS_TRAINED and r.length in lengths]
+    hops = [row for row in results.rows("hops", Hop) if row.length in lengths]
+    return break_rows(accuracy, hops, [row for row in results.rows("chain", Chain) if row.length in lengths])
 
 
 def _measure_parts(
