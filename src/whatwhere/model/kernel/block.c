@@ -102,6 +102,13 @@ static inline void read_position(const Shape *shape, const void *z, int64_t row,
     turn_heads(shape, q, query_turn, t, 1);
 }
 
+/* Asks for a row of z, which the forward pass left so long ago that it is no longer in the cache. */
+enum { AHEAD = 2, LINE = 64 };
+static inline void fetch(const Shape *shape, const void *z, int64_t row) {
+    int64_t size = (3 * shape->width + shape->inner) * (shape->half ? 2 : 4);
+    for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch((const char *)z + row * size + at);
+}
+
 /* The scratch of mix_forward and mix_backward, in numbers. Tables of rows have four more than there are positions, for the
    products that take four at a time. */
 static inline int64_t table(const Shape *shape) { return (shape->seq + 4) * shape->width; }
@@ -196,6 +203,7 @@ void mix_backward(const Shape *shape, const void *grad_u, const void *z, const f
     for (int64_t b = 0; b < shape->batch; b++) {
         for (int64_t t = 0; t < seq; t++) {
             int64_t at = (b * seq + t) * (3 * d + inner) + 3 * d, from = (b * kept + t - begin) * (d + inner);
+            fetch(shape, z, least(b * seq + t + AHEAD, shape->batch * seq - 1));
             read_position(shape, z, b * seq + t, t, query_turn, key_turn, q + t * d, k + t * d, v + t * d);
             if (t < begin) continue;
             read_row(grad_u, from, d, shape->half, g + t * d);
