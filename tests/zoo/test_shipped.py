@@ -13,14 +13,17 @@ from whatwhere.store.tables import to_frame
 from whatwhere.studies import study_named
 from whatwhere.studies.dynamics.association import lags
 from whatwhere.studies.dynamics.history import Training
+from whatwhere.studies.evidence import evidence_of
+from whatwhere.studies.judging import judge as judge_claims
 from whatwhere.studies.length.breaks import break_rows
 from whatwhere.studies.length.tables import AS_TRAINED, Accuracy, Chain, Hop
 from whatwhere.studies.mechanism.ablation import judge
 from whatwhere.studies.mechanism.tables import Ablation, Delivery
 from whatwhere.studies.results import Results
 from whatwhere.training.evaluate import accuracy_by_hop
+from whatwhere.work.reporting import regressions
 from whatwhere.zoo.load import SHIPPED, SHIPPED_AT
-from whatwhere.zoo.take import about
+from whatwhere.zoo.take import about, further_seeds, take
 
 
 @pytest.fixture(params=SHIPPED)
@@ -98,3 +101,12 @@ def test_tables_that_follow_from_others_do_so_as_shipped(home: Path):
         (length, "breaks", break_rows(as_trained, length.rows("hops", Hop), length.rows("chain", Chain))),
     ):
         pd.testing.assert_frame_equal(results[table], to_frame(type(again[0]), again), check_dtype=False, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_the_claims_that_are_recorded_as_held_do_hold_on_what_ships(tmp_path: Path):
+    for name in (*SHIPPED, *further_seeds()):
+        take(name, tmp_path / name)
+    judged = [one for one in judge_claims(evidence_of(tmp_path)) if one.verdict != "not tested"]
+    assert len(judged) > 50
+    assert regressions(judged, "zoo") == []
