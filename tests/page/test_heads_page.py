@@ -46,6 +46,16 @@ def test_text_from_outside_stays_text(made: Path, visit: Open) -> None:
     assert HOSTILE not in made.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("begins", "said"),
+    [("<s>user\n", r'Each window begins with "<s>user\n".'), ("", "No token was put before the text.")],
+)
+def test_the_page_says_how_windows_began(begins: str, said: str, tmp_path: Path, visit: Open) -> None:
+    write_heads(tmp_path / "analysis-small", begins=begins)
+    page = visit(write_page(tmp_path / "analysis-small" / "heads"))
+    expect(page.locator("#lead")).to_contain_text(f"pure within gamma 0.1. {said} Rebuilt attention")
+
+
 @pytest.mark.slow
 def test_a_head_opens_by_click_and_by_arrow_keys(made: Path, visit: Open) -> None:
     page = visit(made)

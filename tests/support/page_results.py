@@ -154,7 +154,7 @@ SCORES = {
 LABELS = ("positional", "mixed", "symbolic", "uniform", "mixed", "undefined")
 
 
-def write_heads(directory: Path, chosen: Sequence[tuple[int, int]] = tuple(SCORES)) -> Results:
+def write_heads(directory: Path, chosen: Sequence[tuple[int, int]] = tuple(SCORES), *, begins: str = "<s>") -> Results:
     """Six heads of a language model, or some of them, on a text that tries to break out."""
     rows = [_head(*place, label) for place, label in zip(SCORES, LABELS, strict=True) if place in chosen]
     looks = [
@@ -163,7 +163,7 @@ def write_heads(directory: Path, chosen: Sequence[tuple[int, int]] = tuple(SCORE
         for query, key, share in ((3, 0, 1.0), (6, 1, 0.2 + 0.1 * layer), (6, 2, 0.5), (6, 6, 0.05))
     ]
     tables: dict[str, Sequence[Any]] = {
-        "about": [About("LlamaForCausalLM", f"{HOSTILE}.txt", True, 2, 7, 2, "", "inputs", 0, 2e-6)],
+        "about": [About("LlamaForCausalLM", f"{HOSTILE}.txt", True, 2, 7, 2, begins, "inputs", 0, 2e-6)],
         "heads": rows,
         "spectrum": [Spectrum(*place, plane, 0.1, 0.25) for place in chosen for plane in range(1, 5)],
         "tokens": [Token(0, position, text) for position, text in enumerate(TOKENS)],

@@ -268,7 +268,8 @@
   const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
   if (about) {
     const { tau, gamma } = settings(model, STUDY);
-    whatwhere.lead(() => `${about.family} on ${about.source}: ${many(about.inputs, about.is_text ? "window" : "sequence")} of ${about.tokens} tokens, ${many(about.queries, "query", "queries")} each; tau ${tau}, pure within gamma ${gamma}.${about.error === null ? "" : ` Rebuilt attention agrees with the model’s own within ${about.error.toExponential(0)} of its largest value.`}`);
+    const begins = about.begins ? ` Each window begins with ${JSON.stringify(about.begins)}.` : " No token was put before the text.";
+    whatwhere.lead(() => `${about.family} on ${about.source}: ${many(about.inputs, about.is_text ? "window" : "sequence")} of ${about.tokens} tokens, ${many(about.queries, "query", "queries")} each; tau ${tau}, pure within gamma ${gamma}.${about.is_text ? begins : ""}${about.error === null ? "" : ` Rebuilt attention agrees with the model’s own within ${about.error.toExponential(0)} of its largest value.`}`);
   }
   whatwhere.part({ id: "map", nav: "Map", title: "Every head", intro: "Two keys before a query change places. If attention stays where it was, the head is positional (●); if it moves along with what it looked at, the head is symbolic (■). Layers stand across, heads down: choose one, or move with the arrow keys.", order: 20, make: map });
   whatwhere.part({ id: "details", nav: "One head", title: "One head", order: 21, make: details });
