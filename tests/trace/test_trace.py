@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,6 +267,22 @@ def test_a_kernel_that_cannot_be_watched_gives_way_to_sdpa_for_the_pass(
     assert llama.config._attn_implementation == kernel
     for layer, other in zip(own.layers, found.layers, strict=True):
         torch.testing.assert_close(layer.attention(), other.attention())
+
+
+@pytest.mark.parametrize("place", ["disk", "cpu"])
+def test_a_model_that_accelerate_spreads_over_devices_is_read_as_a_whole_one(llama: Any, place: str, tmp_path: Path):
+    from transformers import AutoModelForCausalLM
+
+    llama.save_pretrained(tmp_path)
+    near = ("model.embed_tokens", "model.rotary_emb", "model.norm", "lm_head", "model.layers.0")
+    places = {**dict.fromkeys(near, "cpu"), "model.layers.1": place}
+    spread = AutoModelForCausalLM.from_pretrained(tmp_path, device_map=places, offload_folder=tmp_path / "away")
+    assert any(weights.is_meta for weights in spread.parameters()) == (place == "disk")
+    found, own = (ww.trace(model, IDS, queries=[-1, -2]) for model in (spread, llama))
+    for layer, other in zip(found.layers, own.layers, strict=True):
+        torch.testing.assert_close(layer.attention(), other.attention())
+    torch.testing.assert_close(ww.score(found).positional, ww.score(own).positional)
+    torch.testing.assert_close(*(ww.run(model, IDS, ablate=[(1, 0)]) for model in (spread, llama)))
 
 
 @pytest.mark.parametrize(
