@@ -17,7 +17,7 @@ from whatwhere.cli import app
 from whatwhere.errors import WhatwhereError
 from whatwhere.heads.estimate import Estimate
 from whatwhere.store.tables import columns, to_frame, write_csv
-from whatwhere.studies.language_models.agreement import compare
+from whatwhere.studies.language_models.agreement import compare, draw
 from whatwhere.studies.language_models.shared_scores import push, read_scores, shipped_scores, to_parquet
 from whatwhere.studies.language_models.tables import HeadRow
 
@@ -47,6 +47,12 @@ def written(path: Path, letters: str, **options: Any) -> str:
 
 def command(*words: str) -> Result:
     return CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
+
+
+def test_two_tables_of_one_model_have_axes_of_their_own():
+    scores, _, labels = draw(compare(table("ps"), table("pp")), ["one", "one"]).axes
+    assert (scores.get_xlabel(), scores.get_ylabel()) == ("A: one", "B: one")
+    assert (labels.get_ylabel(), labels.get_xlabel()) == ("A: one", "B: one")
 
 
 def test_labels_are_counted_and_scores_ranked_head_by_head():

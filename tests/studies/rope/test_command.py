@@ -56,6 +56,14 @@ def test_a_family_without_conventions_is_judged_by_its_configuration_only(monkey
     assert "not known here" in found.summary
 
 
+def test_what_is_expected_is_drawn_over_what_was_measured():
+    found = study("rope", tiny_model(FAMILIES["Llama"]), tokens=12)
+    (axes,) = found.figures()["rope-frequencies"].axes
+    measured, expected = axes.lines
+    assert expected.get_zorder() > measured.get_zorder()
+    assert np.allclose(np.array(measured.get_ydata()), np.array(expected.get_ydata()), rtol=1e-3)
+
+
 def test_models_that_cannot_be_compared_are_refused(saved: Callable[[Any, str], str], llama: Any):
     deeper = saved(tiny_model(FAMILIES["LFM2"]), "deeper")
     with pytest.raises(

@@ -55,6 +55,7 @@ def compare(first: pd.DataFrame, second: pd.DataFrame) -> Agreement:
 
 def draw(found: Agreement, names: Sequence[str]) -> Figure:
     """Both scores of the first table against the second, and how labels are confused."""
+    first, second = (f"{letter}: {name}" for letter, name in zip("AB", names, strict=True))  # names may be equal
     figure, (*scores, cells) = pyplot.subplots(1, 3, figsize=(11.5, 3.9))
     for axes, kind, colour in zip(scores, ("positional", "symbolic"), (POSITIONAL, SYMBOLIC), strict=True):
         axes.plot([0, 1], [0, 1], color=PALE)
@@ -64,7 +65,7 @@ def draw(found: Agreement, names: Sequence[str]) -> Figure:
             axes.scatter(
                 rows[f"{kind}_a"], rows[f"{kind}_b"], s=14, marker=mark, color=shade, label=f"{len(rows)} {words}"
             )
-        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=names[0], ylabel=names[1])
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=first, ylabel=second)
         axes.set_title(f"{kind} score (rank correlation {found.correlations[kind]:.2f})")
         axes.legend(fontsize=8)
     counts = found.confusion.to_numpy()
@@ -74,5 +75,5 @@ def draw(found: Agreement, names: Sequence[str]) -> Figure:
     cells.set_xticks(range(len(counts)), list(found.confusion.columns), rotation=30)
     cells.set_yticks(range(len(counts)), list(found.confusion.index))
     cells.grid(visible=False)
-    cells.set(xlabel=names[1], ylabel=names[0], title=f"labels: {found.share:.0%} the same")
+    cells.set(xlabel=second, ylabel=first, title=f"labels: {found.share:.0%} the same")
     return figure

@@ -30,7 +30,7 @@ def draw_frequencies(results: Mapping[str, Results]) -> Canvas:
         planes, measured, expected = numbers.T
         name = f"{PurePath(model).name[-24:]}, " if several else ""
         axes.plot(planes, measured, "o", ms=4, color=f"C{color}", label=f"{name}layers {number_runs(layers, ',')}")
-        axes.plot(planes, expected, color=f"C{color}", lw=1)
+        axes.plot(planes, expected, color="black", lw=0.8, zorder=3)  # on top: the dots would hide it
     axes.set(xlabel="plane", ylabel="radians per token", yscale="log", title="Dots: measured. Lines: configuration.")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if sets:
