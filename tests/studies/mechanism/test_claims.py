@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from evidence_among import Verdicts
 
-from whatwhere.heads.estimate import Estimate, share
+from whatwhere.heads.estimate import UNDEFINED, Estimate, share
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
 from whatwhere.studies.mechanism.claims import CLAIMS
@@ -45,6 +45,12 @@ def sufficient(*layers: int) -> list[Any]:
     heads = " ".join(f"{layer}.0" for layer in layers)
     one = share(500, 500)
     return [tables.SufficientSet(hops, len(layers), 12, heads, one, one, one) for hops in (1, 2, 3, 4)]
+
+
+def confirmed(*right: int) -> list[Any]:
+    """How many of 600 new inputs of each hop class the heads that suffice answer."""
+    one = share(600, 600)
+    return [tables.ConfirmedSet(hops, "0.0", share(some, 600), one) for hops, some in enumerate(right, 1)]
 
 
 def verdicts(role: str, hits: int = 475) -> list[Any]:
@@ -172,6 +178,23 @@ def test_where_no_head_is_needed_alone_those_that_suffice_are_asked(world: World
     assert (one.verdict, one.depends_on) == ("depends", ("heads",)), "they hold, and other pure heads look elsewhere"
     world.put("number", "sufficient", sufficient(0, 1, 2, 5))
     assert world.judged()["number-heads-index"].verdict == "fails"
+
+
+def test_heads_that_do_not_suffice_on_new_inputs_are_not_asked(world: World) -> None:
+    world.put("number", "ablation", ablation(set()))
+    assert "were not asked on inputs that the search has not seen." in world.judged()["number-heads-index"].why
+    world.put("number", "confirmed", confirmed(600, 590, 580, 565))  # .94, and the interval reaches .96
+    one = world.judged()["number-heads-index"]
+    assert one.verdict == "holds"
+    assert "of the number model keep 0.94 (0.92 to 0.96) of the worst class, 4 hops." in one.why
+    world.put("number", "confirmed", confirmed(600, 590, 540, 565))
+    judged = world.judged()
+    for claim in ("number-heads-index", "reflexive-is-symbolic"):
+        assert judged[claim].verdict == "not tested"
+        assert "found for 3 hops, keep 0.90 of the answers to inputs that the search has not seen" in judged[claim].why
+    assert judged["letter-heads-retrieval"].verdict == "holds"
+    world.put("number", "confirmed", [replace(row, alone=UNDEFINED) for row in confirmed(0, 0, 0, 0)])
+    assert world.judged()["number-heads-index"].verdict == "holds"  # no new inputs: as if it had not been asked
 
 
 def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> None:

@@ -38,7 +38,14 @@ from whatwhere.studies.dynamics.learned_runs import (
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.claims import Lost, late_half, over_gammas, symbolic_alone, without_kind
+from whatwhere.studies.mechanism.claims import (
+    Lost,
+    confirmed_text,
+    late_half,
+    over_gammas,
+    symbolic_alone,
+    without_kind,
+)
 from whatwhere.studies.mechanism.tables import Head
 from whatwhere.trace.layer import counted
 
@@ -78,9 +85,9 @@ def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     run, heads = chosen_heads(evidence, model, which)
     kinds = final_kinds(run.scores, heads)
     others = over_band_and_readings(run, lambda history: _present(final_kinds(history, heads)))
-    return _finding(
-        run, _present(kinds), f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training.", elsewhere=others
-    )
+    why = f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training."
+    why += confirmed_text(evidence, model) if which == "sufficient" else ""
+    return _finding(run, _present(kinds), why, elsewhere=others)
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
@@ -129,6 +136,7 @@ def letter_symbolic_only(evidence: Evidence) -> Finding:
         f"Of {_OF['sufficient']}, {_kinds_text(kinds)} by the end of training; of all heads {len(positional)} are "
         "purely positional."
     )
+    why += confirmed_text(evidence, "letter")
     others = over_band_and_readings(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
     return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional, elsewhere=others)
 

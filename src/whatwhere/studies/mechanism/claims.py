@@ -12,8 +12,10 @@ from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
 from whatwhere.studies.mechanism.path_tables import DecodedFlow, Keeping, Selectivity
+from whatwhere.studies.mechanism.sufficient_sets import KEEP
 from whatwhere.studies.mechanism.tables import (
     Ablation,
+    ConfirmedSet,
     GroupAblation,
     Head,
     Kind,
@@ -22,7 +24,9 @@ from whatwhere.studies.mechanism.tables import (
     Verdict,
     read_heads,
 )
+from whatwhere.studies.terminal import spanned
 from whatwhere.studies.theorems.claims import errors_of
+from whatwhere.trace.layer import counted
 
 Lost = Mapping[str, GroupAblation]
 """By kind of heads, the hop class that loses most without them."""
@@ -49,13 +53,39 @@ def needed_heads(evidence: Evidence, model: str) -> list[Head]:
 
 
 def working_heads(evidence: Evidence, model: str) -> list[Head]:
-    """The fewest heads that suffice, of all hop classes together; not tested if answers do not depend on any head."""
+    """The fewest heads that suffice, of all hop classes together.
+
+    Not tested if answers do not depend on any head, or if the heads of a class surely do not suffice on new inputs.
+    """
     ablations(evidence, model)
+    for row in _confirmed(evidence, model):
+        if row.alone.high < KEEP * row.whole.value:
+            raise NotTested(
+                f"the heads {row.heads} of the {model} model, found for {counted(row.hops, 'hop')}, keep "
+                f"{row.alone.value:.2f} of the answers to inputs that the search has not seen, and {KEEP} is expected."
+            )
     sets = evidence.rows("mechanism", model, "sufficient", SufficientSet)
     heads = {head for row in sets for head in read_heads(row.heads)}
     if not heads:
         raise NotTested(f"the {model} model keeps its accuracy without any head.")
     return sorted(heads)
+
+
+def confirmed_text(evidence: Evidence, model: str) -> str:
+    """A sentence on what the fewest heads keep on inputs that played no part in finding them."""
+    rows = _confirmed(evidence, model)
+    if not rows:
+        return f" The fewest heads of the {model} model were not asked on inputs that the search has not seen."
+    worst = min(rows, key=lambda row: row.alone.value / row.whole.value)
+    return (
+        f" On inputs that the search has not seen the fewest heads of the {model} model keep "
+        f"{spanned(worst.alone, between=' to ')} of the worst class, {counted(worst.hops, 'hop')}."
+    )
+
+
+def _confirmed(evidence: Evidence, model: str) -> list[ConfirmedSet]:
+    """What sufficient sets keep on new inputs; nothing where results are of an earlier version."""
+    return [row for row in evidence.results("mechanism", model).rows("confirmed", ConfirmedSet) if row.alone.n]
 
 
 def without_kind(evidence: Evidence, model: str, gamma: float = GAMMAS[0]) -> dict[str, GroupAblation]:
@@ -102,7 +132,8 @@ def symbolic_propagate(evidence: Evidence, model: str) -> Finding:
 
 def roles(evidence: Evidence, model: str) -> Finding:
     """The lowest share, among the needed heads, of queries whose strongest key is where an ideal function looks."""
-    heads = needed_heads(evidence, model) or working_heads(evidence, model)
+    alone = needed_heads(evidence, model)
+    heads = alone or working_heads(evidence, model)
     rows = evidence.rows("mechanism", model, "verdicts", Verdict)
     asked = [row for row in rows if (row.layer, row.head) in heads]
     text = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in asked)
@@ -115,7 +146,7 @@ def roles(evidence: Evidence, model: str) -> Finding:
         of_probe = [_ideal_share(row, model) for row in probed if (row.layer, row.head) in heads]
         others |= {"decoder": {PROBE: min(of_probe, key=lambda share: share.value)}}
     ideal_roles = all(row.role in _ideal(model) for row in asked)
-    why = f"The commonest role of each head: {text}."
+    why = f"The commonest role of each head: {text}." + (confirmed_text(evidence, model) if not alone else "")
     return Finding(worst.value, why, worst.interval, worst.n, rest_holds=ideal_roles, elsewhere=others)
 
 
@@ -178,6 +209,7 @@ def reflexive_is_symbolic(evidence: Evidence) -> Finding:
     if not behind:
         raise NotTested("the last layer of both models works, so that none is left to propagate.")
     why = f"Purely symbolic at the end of training: {'; '.join(text)}."
+    why += "".join(confirmed_text(evidence, model) for model in FUNCTION)
     return Finding(symbolic / behind, why, None, inputs)
 
 
