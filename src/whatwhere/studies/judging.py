@@ -53,7 +53,7 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         verdict = "open"
     depends = ["seed"] if verdict == "depends" else []
     for condition, choices in main.elsewhere.items():
-        if any(_differs(verdict, _verdict(claim, _under(findings, condition, choice))) for choice in choices):
+        if verdict != "open" and any(_matters(claim, findings, condition, choice) for choice in choices):
             depends.append(condition)
     if control is not None and _differs(verdict, control[0]):
         depends.append("data")
@@ -103,6 +103,12 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
 def _under(findings: Sequence[Finding], condition: str, choice: str) -> list[Finding]:
     """The findings of each seed under another condition."""
     return [under for finding in findings if (under := finding.under(condition, choice)) is not None]
+
+
+def _matters(claim: Claim, findings: Sequence[Finding], condition: str, choice: str) -> bool:
+    """Whether the verdict surely differs under another condition, on the seeds for which it was measured."""
+    measured = [finding for finding in findings if finding.under(condition, choice) is not None]
+    return _differs(_verdict(claim, measured), _verdict(claim, _under(measured, condition, choice)))
 
 
 def _differs(verdict: Verdict, other: Verdict) -> bool:

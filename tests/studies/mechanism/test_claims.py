@@ -54,7 +54,7 @@ def confirmed(*right: int) -> list[Any]:
 
 
 def verdicts(role: str, hits: int = 475) -> list[Any]:
-    return [tables.Verdict(layer, 0, role, share(hits, 500), "", "", "", "") for layer in LAYERS]
+    return [tables.Verdict(layer, 0, role, share(hits, 500), "1" * (layer < 4), "", "", "") for layer in LAYERS]
 
 
 def kinds(symbolic_from: int) -> list[Any]:
@@ -114,7 +114,7 @@ class World:
             self.put(model, "ablation", ablation({0, 1, 2, 3, *last}))
             self.put(model, "sufficient", sufficient(0, 1, 2, 3))
             self.put(model, "verdicts", verdicts(ROLE[model]))
-            self.put(model, "kinds", kinds(symbolic_from=4))
+            self.put(model, "kinds", kinds(symbolic_from=4 if model == "number" else 0))
             self.put(model, "layers_used", layers_used())
             self.put(model, "selectivity", selectivity(0.97 if model == "number" else 0.33))
             self.put(model, "keeping", keeping())
@@ -178,6 +178,29 @@ def test_where_no_head_is_needed_alone_those_that_suffice_are_asked(world: World
     assert (one.verdict, one.depends_on) == ("depends", ("heads",)), "they hold, and other pure heads look elsewhere"
     world.put("number", "sufficient", sufficient(0, 1, 2, 5))
     assert world.judged()["number-heads-index"].verdict == "fails"
+
+
+def test_a_head_that_indexes_and_is_not_positional_is_found(world: World) -> None:
+    world.put("number", "kinds", kinds(symbolic_from=3))
+    assert world.failing() == {"number-index-is-positional"}
+    one = world.judged()["number-index-is-positional"]
+    assert (one.value, one.inputs) == (0.75, 500)
+    assert one.why.endswith("0.0 is positional, 1.0 is positional, 2.0 is positional, 3.0 is symbolic.")
+    rows = verdicts("index")
+    world.put("number", "verdicts", [*rows[:3], replace(rows[3], role="itself"), *rows[4:]])
+    assert world.judged()["number-index-is-positional"].value == 1, "it does not index"
+    world.put("number", "verdicts", [*rows[:3], replace(rows[3], serves=""), *rows[4:]])
+    assert world.judged()["number-index-is-positional"].value == 1, "it brings no answer"
+    world.put("number", "probed_verdicts", rows)
+    assert world.judged()["number-index-is-positional"].depends_on == ("decoder",)
+
+
+def test_a_model_in_which_no_head_retrieves_allows_no_verdict_on_its_kind(world: World) -> None:
+    world.put("letter", "verdicts", verdicts("beyond"))
+    one = world.judged()["letter-retrieval-is-symbolic"]
+    assert (one.verdict, one.why) == (
+        "not tested", "no head of the letter model that brings the answer mainly does Retrieval.",
+    )  # fmt: skip
 
 
 def test_heads_that_do_not_suffice_on_new_inputs_are_not_asked(world: World) -> None:

@@ -23,6 +23,7 @@ from whatwhere.studies.mechanism.tables import (
     SufficientSet,
     Verdict,
     read_heads,
+    write_heads,
 )
 from whatwhere.studies.terminal import spanned
 from whatwhere.studies.theorems.claims import errors_of
@@ -160,6 +161,32 @@ def _ideal_share(row: Verdict, model: str) -> Estimate:
         return row.share
     share = row.share
     return Estimate(1 - share.value, 1 - share.high, 1 - share.low, share.n)
+
+
+def pure_by_role(evidence: Evidence, model: str, kind: str) -> Finding:
+    """Of the heads that bring the answer and mainly do Index or Retrieval, the share that is purely of one kind."""
+    ablations(evidence, model)
+    kinds = {(row.layer, row.head): row for row in evidence.rows("mechanism", model, "kinds", Kind)}
+
+    def labels(table: str) -> dict[str, str]:
+        rows = evidence.results("mechanism", model).rows(table, Verdict)
+        found = [(row.layer, row.head) for row in rows if row.serves and row.role == FUNCTION[model].lower()]
+        return {write_heads([head]): kinds[head].label for head in found}
+
+    def share(table: str) -> float:
+        found = [*labels(table).values()]
+        return found.count(kind) / len(found) if found else math.nan
+
+    text = ", ".join(f"{head} is {label}" for head, label in labels("verdicts").items())
+    probed = ", ".join(f"{head} is {label}" for head, label in labels("probed_verdicts").items())
+    if not text:
+        raise NotTested(f"no head of the {model} model that brings the answer mainly does {FUNCTION[model]}.")
+    why = f"Heads that bring the answer and mainly do {FUNCTION[model]}: {text}." + f" By a probe: {probed}." * bool(
+        probed
+    )
+    others = {"decoder": {PROBE: share("probed_verdicts")}} if probed else {}
+    inputs = max(row.positional.n for row in kinds.values())
+    return Finding(share("verdicts"), why, None, inputs, elsewhere=others)
 
 
 def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
