@@ -293,9 +293,11 @@ def test_every_claim_says_at_which_tau_and_query_purity_is_judged() -> None:
             assert "last query, tau 1e-4" in claim.measured or "Kinds" in claim.measured, claim.id
 
 
-def with_other_queries(task: str, learned: tuple[int, ...], steps: tuple[int, ...], score: ScoreOf) -> Results:
+def with_other_queries(
+    task: str, learned: tuple[int, ...], steps: tuple[int, ...], score: ScoreOf, last: ScoreOf | None = None
+) -> Results:
     """The paper's world at the last query, and other scores at all queries, which are read at some steps only."""
-    results = made_up(task, learned)
+    results = made_up(task, learned, last)
     rows = [row for row in results.rows("readings", Score) if row.reading == "last"]
     rows += [
         replace(row, reading="all", positional=both[0], symbolic=both[1])
@@ -317,6 +319,15 @@ def test_a_last_layer_that_other_queries_find_symbolic_earlier_or_never_depends_
     world.dynamics["letter"] = with_other_queries("letter", TOGETHER, (0, 600, 1000), score)
     one = world.judged()["letter-last-layer-last"]
     assert one.depends_on == depends, "between steps 0 and 600 the order is not known"
+
+
+def test_heads_that_other_queries_see_at_once_may_come_in_any_order(world: World) -> None:
+    def late(layer: int, step: int) -> tuple[float, float]:
+        return (0.6, 0.7) if layer == 3 and 0 < step < 500 else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = with_other_queries("letter", TOGETHER, (0, 600, 1000), late, late)
+    one = world.judged()["letter-last-layer-last"]
+    assert (one.verdict, one.value, one.depends_on) == ("fails", 1, ())
 
 
 @pytest.mark.parametrize(("steps", "depends"), [((0, 1000), ()), ((0, 900, 1000), ("queries",))])
