@@ -85,7 +85,7 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
             f"{min(values):.3g} to {max(values):.3g}."
         )
     for condition, choices in main.elsewhere.items():
-        values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
+        values_there = [_spanned(under) for choice in choices for under in _under([main], condition, choice)]
         there = min(len(_under(findings, condition, choice)) for choice in choices)
         only = f", measured with {there} of {len(findings)} seeds" if there < len(findings) else ""
         yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}{only}."
@@ -98,6 +98,12 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
     elif judged.verdict == "open" and (across := sum(_reaches_across(claim, finding) for finding in findings)):
         of = f" of {across} of {len(findings)} seeds" if len(findings) > 1 else ""
         yield f"The interval{of} reaches across {claim.threshold.split()[-1]}."
+
+
+def _spanned(finding: Finding) -> str:
+    """``0.25 (0.2 to 0.3)``, without an interval if there is none."""
+    low, high = finding.interval or (finding.value, finding.value)
+    return f"{finding.value:.3g}" + f" ({low:.3g} to {high:.3g})" * (low < high)
 
 
 def _under(findings: Sequence[Finding], condition: str, choice: str) -> list[Finding]:

@@ -227,7 +227,7 @@ def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> No
     assert (one.value, one.inputs) == (2, 500)
     assert one.interval == pytest.approx((1.9, 2.1))
     assert "by hops: 1: 1.00, 2: 1.30, 3: 1.60, 4: 2.00." in one.why
-    assert one.why.endswith("With other count (the layers of a further hop, less one): 0.667.")
+    assert one.why.endswith("With other count (the layers of a further hop, less one): 0.667 (0.62 to 0.714).")
 
 
 def test_layers_before_the_first_hop_count_by_one_way_of_counting_only(world: World) -> None:
@@ -243,7 +243,7 @@ def test_layers_that_a_probe_counts_otherwise_depend_on_the_decoder(world: World
     one = world.judged()["number-one-hop-per-layer"]
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 4)
     assert "By a linear probe: 1: 1.00, 2: 2.00, 3: 3.00, 4: 4.30." in one.why
-    assert "With other decoder (a linear probe): 0.3." in one.why
+    assert "With other decoder (a linear probe): 0.3 (0.2 to 0.4)." in one.why
 
 
 def test_answers_that_are_never_read_allow_no_verdict(world: World) -> None:
@@ -284,7 +284,9 @@ def test_copying_that_a_probe_would_time_otherwise_depends_on_the_decoder(world:
     judged = world.judged()
     one = judged["number-selective-copying"]
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 0.2)
-    assert "With a probe: 0.020 (200) and 0.400 (200). With other decoder (a linear probe): 1." in one.why
+    assert (
+        "With a probe: 0.020 (200) and 0.400 (200). With other decoder (a linear probe): 1 (0.99 to 1.01)." in one.why
+    )
     assert judged["letter-always-copies"].verdict == "holds"
     world.put("number", "decoders", decoders(0.7))
     assert world.failing() == {"number-selective-copying"}
@@ -331,7 +333,7 @@ def test_an_answer_that_is_kept_by_one_decoder_only_depends_on_the_decoder(world
     for claim in ("letter-reflexive-preserves", "letter-reflexive-looks"):
         assert (judged[claim].verdict, judged[claim].depends_on) == ("depends", ("decoder",))
     assert judged["number-reflexive-preserves"].verdict == "holds"
-    assert "With other decoder (a linear probe): 0.9." in judged["letter-reflexive-preserves"].why
+    assert "With other decoder (a linear probe): 0.9 (0.89 to 0.91)." in judged["letter-reflexive-preserves"].why
 
 
 def test_roles_that_a_probe_would_see_otherwise_depend_on_the_decoder(world: World) -> None:
