@@ -23,7 +23,9 @@ The verdicts:
 
 {verdicts}
 
-With one seed the 95 % interval over inputs decides; with several seeds (`--seeds`) the spread over seeds does.
+With one seed the 95 % interval over inputs decides. With several seeds (`--seeds`) each one decides so, and a verdict
+is sure only if all agree; the value with each seed stands beside it.
+
 Statements about solutions are asked only of models that have learned their task (0.9 on every hop class). Statements
 about trained models are asked of the control too, the letter model on leak-free data, if it is there. Where the
 verdicts differ, the claim depends on the data.

@@ -14,7 +14,9 @@ import pandas as pd
 
 from whatwhere.heads.estimate import Estimate
 from whatwhere.store.files import read_bytes
+from whatwhere.studies.claim import listed
 from whatwhere.studies.dynamics import DYNAMICS
+from whatwhere.studies.dynamics.association import heads_with_hops, purity_with_accuracy
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import learned_steps
 from whatwhere.studies.results import Results
@@ -23,7 +25,7 @@ from whatwhere.zoo.load import SHIPPED, SHIPPED_AT
 
 HEAD = """# When things are learned
 
-Preset `paper`, seeds 10, 11 and 12. This page is generated: `python tools/timing_table.py > docs/timing.md`.
+Preset `paper`, seeds {seeds}. This page is generated: `python tools/timing_table.py > docs/timing.md`.
 
 ## Hop classes
 
@@ -31,15 +33,24 @@ The step at which the isotonic fit of a hop class's accuracy reaches 0.9 (95 %, 
 time* at this step: the sum of all learning rates so far, in steps at the peak rate. Early steps are small, and rate
 time counts them as such, so its ratio tells an order of learning from one of the schedule.
 """
-LAGS = """
+CORRELATIONS = """
 In rate time hop classes of the number task and of the control lie farther apart than in steps, and those of the letter
 task as close.
 
+## Pure heads and accuracy
+
+Spearman's rank correlation over 100 checkpoints at equal distances of the square root of the step: the number of pure
+heads with mean accuracy, and that of positional heads with learned hop classes. Mean over seeds with Student's 95 %
+interval, then each seed. Any two curves that rise correlate, so two columns tell whether they rise together: the share
+of far shifts in time that correlate as well, and the checkpoints by which heads come later at the best shift.
+
+| | correlation | each seed | far shifts as good | heads come later by |
+|---|---|---|---|---|"""
+LAGS = """
 ## Heads against hop classes
 
 Steps from the learning of a hop class to the step from which a head stays pure (gamma 0.1, last query, tau 1e-4): mean
-over three seeds, with Student's 95 % interval. Negative: the head comes first. Heads that end pure with every seed are
-listed.
+over seeds with Student's 95 % interval. Negative: the head comes first. Heads that end pure with every seed are listed.
 
 | model | kind | layer | after 1 hop | 2 hops | 3 hops | 4 hops |
 |---|---|---|---|---|---|---|"""
@@ -73,6 +84,21 @@ def hop_lines(homes: dict[int, Path], model: str) -> list[str]:
     return lines
 
 
+def correlation_lines(homes: dict[int, Path], model: str) -> list[str]:
+    """A row for purity with accuracy, and for positional heads with hop classes where heads end positional."""
+    runs = [Training(Results.open(DYNAMICS, home / model / DYNAMICS.name)) for home in homes.values()]
+    asked = {"pure heads with accuracy": [purity_with_accuracy(run) for run in runs]}
+    if all(run.scores.purity().joined("positional") for run in runs):
+        asked["positional heads with hop classes"] = [heads_with_hops(run, "positional") for run in runs]
+    lines = []
+    for name, found in asked.items():
+        mean = over_seeds((one.correlation for one in found), most=1)
+        columns = ([getattr(one, what) for one in found] for what in ("correlation", "by_shift", "lag"))
+        each = " | ".join(", ".join(f"{round(number, 2):g}" for number in numbers) for numbers in columns)
+        lines.append(f"| {model}, {name} | {mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f}) | {each} |")
+    return lines
+
+
 def lag_lines(homes: dict[int, Path], model: str) -> list[str]:
     """A row for each head that ends pure with every seed."""
     frames = [
@@ -97,9 +123,16 @@ def page() -> str:
     """The page as Markdown."""
     seeds = sorted(path for path in SHIPPED_AT.glob("seeds/*") if path.is_dir())
     homes = {10: SHIPPED_AT, **{int(path.name): path for path in seeds}}
-    lines = [HEAD, "| | 1 hop | 2 hops | 3 hops | 4 hops | last over first |", "|---|---|---|---|---|---|"]
+    lines = [
+        HEAD.format(seeds=listed(list(homes))),
+        "| | 1 hop | 2 hops | 3 hops | 4 hops | last over first |",
+        "|---|---|---|---|---|---|",
+    ]
     for model in SHIPPED:
         lines += hop_lines(homes, model)
+    lines.append(CORRELATIONS)
+    for model in SHIPPED:
+        lines += correlation_lines(homes, model)
     lines.append(LAGS)
     for model in SHIPPED:
         lines += lag_lines(homes, model)

@@ -19,8 +19,8 @@ HEAD = """# The verdicts
 
 Every claim that these reproductions can judge: by the authors' recipe (preset `paper`, seeds {paper}), by the same
 recipe with a letter model on leak-free data, and by the short recipe (preset `short`, seeds {short}). In brackets the
-value with each seed. [The claims](claims.md) have the words, the measures and the thresholds; [the results](results.md)
-tell what they mean.
+value with each seed. An empty cell: the claim was added after that reproduction. [The claims](claims.md) have the
+words, the measures and the thresholds; [the results](results.md) tell what they mean.
 
 This page is generated: `python tools/verdict_table.py PAPER SHORT > docs/verdicts.md`.
 """
@@ -39,11 +39,11 @@ def verdict_table(paper: Path, short: Path) -> str:
         if not asked:
             continue
         page += f"\n## {title}\n\n{_counted('paper', rows)}\n"
-        page += _counted("short", {name: by_short[name] for name in rows}) + "\n\n"
+        page += _counted("short", {name: by_short[name] for name in rows if name in by_short}) + "\n\n"
         page += "| claim | asked for | `paper` | on leak-free data | `short` |\n|---|---|---|---|---|\n"
         for claim, row in asked.items():
             control = f"{row['control']} ({_values(row['control_seeds'])})" if row["control"] else ""
-            cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short[claim]))
+            cells = (escaped(row["title"]), row["threshold"], _found(row), control, _found(by_short.get(claim)))
             page += f"| {' | '.join(cells)} |\n"
     return page
 
@@ -63,8 +63,10 @@ def _counted(preset: str, rows: dict[str, Row]) -> str:
     return f"- Preset `{preset}`: {', '.join(f'{count} {verdict}' for verdict, count in counts)}."
 
 
-def _found(row: Row) -> str:
+def _found(row: Row | None) -> str:
     """``depends on data (1.04, 1.06)``."""
+    if row is None:
+        return ""
     on = f" on {', '.join(row['depends_on'].split())}" if row["depends_on"] else ""
     return f"{row['verdict']}{on}" + (f" ({_values(row['seeds'])})" if row["seeds"] else "")
 

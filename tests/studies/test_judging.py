@@ -171,6 +171,18 @@ def test_a_condition_that_only_some_seeds_were_measured_under_says_with_how_many
     assert "It depends on decoder; under the conditions of the claim it holds." in one.why
 
 
+def test_a_difference_between_seeds_is_not_one_of_a_condition_that_one_seed_was_measured_under():
+    (first, second), measure = seeds(0.2, 0.9)
+
+    def partly(one: Evidence) -> Finding:
+        return replace(measure(one), elsewhere={"decoder": {"a probe": 0.3}} if one is first else {})
+
+    (one,) = judge([first, second], [claim(partly)])
+    assert (one.verdict, one.depends_on) == ("depends", ("seed",)), (
+        "with the first seed both decoders say that it fails"
+    )
+
+
 @pytest.mark.parametrize(
     ("finding", "verdict", "depends"),
     [

@@ -5,12 +5,21 @@ import pytest
 import torch
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.functions import index, retrieval
+from whatwhere.tasks.vocabulary import LetterVocabulary, NumberVocabulary
 from whatwhere.theory.construction import hard_attention
 from whatwhere.theory.feasibility import LETTERS, NUMBERS
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.oracle import index_oracle, retrieval_oracle
 from whatwhere.theory.retrieval_head import retrieval_head
-from whatwhere.theory.sequences import all_sequences, random_in_range, random_left_unique
+from whatwhere.theory.sequences import (
+    all_sequences,
+    is_in_range,
+    is_left_unique,
+    is_proper,
+    random_in_range,
+    random_left_unique,
+)
 from whatwhere.trace.traceable import trace
 
 INDEX = index_head(1.0, 18.1)
@@ -78,6 +87,21 @@ def test_hard_attention_leaves_the_residual_that_the_proof_counts():
     assert outputs[1].tolist() == [2, 0, 1, 0, 0]
     assert outputs[2].tolist() == [0, 0, 1, 0, 0]
     assert outputs[3].tolist() == [2, 0, 0, 0, 1]
+
+
+def test_under_hard_attention_the_right_output_leads_by_1_at_least():
+    numbers, letters = NumberVocabulary(2, 3), LetterVocabulary(3, 2)
+    heads = index_head(1.0, 1.0, symbols=2, integers=3, length=4), retrieval_head(0.1, 1.0, letters=3, integers=2)
+    gaps = []
+    for length in range(1, 5):
+        tokens = all_sequences(5, length)
+        tokens = tokens[is_in_range(tokens, numbers).all(1)]
+        gaps.append(heads[0].margins(tokens, index(tokens, numbers), "hard").min())
+        pairs = all_sequences(len(letters), length)
+        pairs = pairs[is_proper(pairs, letters)]
+        pairs = pairs[is_left_unique(pairs, letters)]
+        gaps.append(heads[1].margins(pairs, retrieval(pairs, letters), "hard").min())
+    np.testing.assert_allclose(gaps, [3, 1, *[1] * 6])  # one letter alone is three times itself
 
 
 def test_hard_attention_shares_ties_and_is_the_limit_of_softmax():

@@ -3,17 +3,22 @@
 import inspect
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.chat.one_hop import one_hop_examples
 from whatwhere.tasks import LetterTask, NumberTask
-from whatwhere.tasks.functions import index
+from whatwhere.tasks.functions import index, retrieval
 from whatwhere.theory.discrepancy import retrieval_smallest, retrieval_smallest_bound
+from whatwhere.theory.feasibility import LETTERS
 from whatwhere.theory.index_head import index_head
 from whatwhere.theory.printed import LETTER_IDS, NUMBER_IDS, frequency
+from whatwhere.theory.retrieval_head import retrieval_head
+from whatwhere.theory.sequences import random_left_unique
 
 ROOT = Path(__file__).parents[2]
 ERRATA = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
@@ -115,6 +120,57 @@ def test_in_long_windows_only_the_queried_letter_can_be_unique(size: int):
         assert max(map(firsts.count, firsts)) > 1  # pigeonhole: 25 letters are left for the other tokens
         if size > 25 * 9 + 1:
             assert len(set(window)) < size
+
+
+def test_the_lemma_s_lower_estimate_needs_beta_in_the_exponent():
+    # E10: two largest logits of -1, beta 2
+    logits, beta = [-1.0, -1.0, -3.0], 2.0
+    total = sum(math.exp(beta * logit) for logit in logits)
+    assert total < 2 * math.exp(max(logits)), "as printed it is no lower bound"
+    assert total >= 2 * math.exp(beta * max(logits))
+
+
+def test_with_the_angle_that_the_conclusion_names_retrieval_fails():
+    # E10: "theta = 2 pi / |Alph|" is omega, the angle between letters; the condition of the proof is far smaller
+    tokens = random_left_unique(200, 17, LETTERS, seed=0)
+    wanted = retrieval(tokens, LETTERS)
+    assert retrieval_head(math.tau / 8, 10.0).errors(tokens, wanted, "hard").any(1).all()
+    assert not retrieval_head(0.5 * math.tau / 8 / 34, 10.0).errors(tokens, wanted, "hard").any()
+
+
+def listed_index(words: Sequence[str]) -> list[str]:
+    """The listing of Index, which leaves to Python what a place before the sequence is."""
+    new = list(words)
+    for at, word in enumerate(words):
+        if word.isdigit() and not words[at - int(word)].isdigit():
+            new[at] = words[at - int(word)]
+    return new
+
+
+def listed_retrieval(words: Sequence[str]) -> list[str]:
+    """The listing of Retrieval, where a pair counts as letters if its second half is one."""
+    new = list(words)
+    for at, word in enumerate(words):
+        if not word[1].isdigit():
+            new[at] = next((earlier for earlier in words[:at] if earlier[0] == word[1]), word)
+    return new
+
+
+@pytest.mark.parametrize(
+    ("text", "listed", "defined"),
+    [("a 2 1 b", "a b 1 b", "a 2 1 b"), ("1 b a", "a b a", "1 b a"), ("a b 1 2", "a b b b", "a b b b")],
+)
+def test_the_listing_of_index_takes_a_place_before_the_sequence_from_its_end(text: str, listed: str, defined: str):
+    vocabulary = NumberTask().whole
+    assert listed_index(text.split()) == listed.split()
+    assert vocabulary.decode(index(vocabulary.encode(text)[None], vocabulary)[0]) == defined
+
+
+def test_the_listing_of_retrieval_takes_the_first_of_several_matches_where_the_definition_has_none():
+    assert listed_retrieval(["a1", "a2", "ba"]) == ["a1", "a2", "a1"]
+    with pytest.raises(WhatwhereError, match="'ba' at position 2 points at different tokens"):
+        retrieval(LETTERS.encode("a1 a2 ba")[None], LETTERS, strict=True)
+    assert listed_retrieval(["b1", "ab", "ca"]) == ["b1", "b1", "ab"]  # it reads the old sequence, as the definition
 
 
 def test_lengths_leave_the_label_out_and_base_and_angle_have_names_of_their_own():

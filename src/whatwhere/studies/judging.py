@@ -53,7 +53,7 @@ def _judge(claim: Claim, evidence: Sequence[Evidence]) -> Judged:
         verdict = "open"
     depends = ["seed"] if verdict == "depends" else []
     for condition, choices in main.elsewhere.items():
-        if any(_differs(verdict, _verdict(claim, _under(findings, condition, choice))) for choice in choices):
+        if verdict != "open" and any(_matters(claim, findings, condition, choice) for choice in choices):
             depends.append(condition)
     if control is not None and _differs(verdict, control[0]):
         depends.append("data")
@@ -85,7 +85,7 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
             f"{min(values):.3g} to {max(values):.3g}."
         )
     for condition, choices in main.elsewhere.items():
-        values_there = [f"{under.value:.3g}" for choice in choices for under in _under([main], condition, choice)]
+        values_there = [_spanned(under) for choice in choices for under in _under([main], condition, choice)]
         there = min(len(_under(findings, condition, choice)) for choice in choices)
         only = f", measured with {there} of {len(findings)} seeds" if there < len(findings) else ""
         yield f"With other {condition} ({listed(list(choices))}): {listed(values_there)}{only}."
@@ -100,9 +100,21 @@ def _words(judged: Judged, verdict: Verdict, findings: Sequence[Finding]) -> Ite
         yield f"The interval{of} reaches across {claim.threshold.split()[-1]}."
 
 
+def _spanned(finding: Finding) -> str:
+    """``0.25 (0.2 to 0.3)``, without an interval if there is none."""
+    low, high = finding.interval or (finding.value, finding.value)
+    return f"{finding.value:.3g}" + f" ({low:.3g} to {high:.3g})" * (low < high)
+
+
 def _under(findings: Sequence[Finding], condition: str, choice: str) -> list[Finding]:
     """The findings of each seed under another condition."""
     return [under for finding in findings if (under := finding.under(condition, choice)) is not None]
+
+
+def _matters(claim: Claim, findings: Sequence[Finding], condition: str, choice: str) -> bool:
+    """Whether the verdict surely differs under another condition, on the seeds for which it was measured."""
+    measured = [finding for finding in findings if finding.under(condition, choice) is not None]
+    return _differs(_verdict(claim, measured), _verdict(claim, _under(measured, condition, choice)))
 
 
 def _differs(verdict: Verdict, other: Verdict) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from dynamics_world import World, made_up, made_up_mechanism, world_score
+from dynamics_world import ScoreOf, World, made_up, made_up_mechanism, world_score
 
 from whatwhere.studies.dynamics import DYNAMICS
 from whatwhere.studies.dynamics.history import Training
 from whatwhere.studies.dynamics.learning import in_order
+from whatwhere.studies.dynamics.tables import Score
 from whatwhere.studies.mechanism.tables import GroupAblation
+from whatwhere.studies.results import Results
 
 IN_ORDER, TOGETHER = (300, 400, 500, 600), (400,) * 4
 
@@ -289,3 +291,63 @@ def test_every_claim_says_at_which_tau_and_query_purity_is_judged() -> None:
     for claim in DYNAMICS.all_claims():
         if "pure" in claim.measured:
             assert "last query, tau 1e-4" in claim.measured or "Kinds" in claim.measured, claim.id
+
+
+def with_other_queries(
+    task: str, learned: tuple[int, ...], steps: tuple[int, ...], score: ScoreOf, last: ScoreOf | None = None
+) -> Results:
+    """The paper's world at the last query, and other scores at all queries, which are read at some steps only."""
+    results = made_up(task, learned, last)
+    rows = [row for row in results.rows("readings", Score) if row.reading == "last"]
+    rows += [
+        replace(row, reading="all", positional=both[0], symbolic=both[1])
+        for row in rows for both in [score(row.layer, row.step)] if row.step in steps
+    ]  # fmt: skip
+    results.write("readings", rows)
+    return results
+
+
+@pytest.mark.parametrize(
+    ("late", "until", "depends"), [(11, 9999, ("queries",)), (3, 1000, ("queries",)), (3, 500, ())]
+)
+def test_a_last_layer_that_other_queries_find_symbolic_earlier_or_never_depends_on_them(
+    world: World, late: int, until: int, depends: tuple[str, ...]
+) -> None:
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return (0.6, 0.7) if layer == late and 0 < step < until else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = with_other_queries("letter", TOGETHER, (0, 600, 1000), score)
+    one = world.judged()["letter-last-layer-last"]
+    assert one.depends_on == depends, "between steps 0 and 600 the order is not known"
+
+
+def test_heads_that_other_queries_see_at_once_may_come_in_any_order(world: World) -> None:
+    def late(layer: int, step: int) -> tuple[float, float]:
+        return (0.6, 0.7) if layer == 3 and 0 < step < 500 else world_score("letter", layer, step)
+
+    world.dynamics["letter"] = with_other_queries("letter", TOGETHER, (0, 600, 1000), late, late)
+    one = world.judged()["letter-last-layer-last"]
+    assert (one.verdict, one.value, one.depends_on) == ("fails", 1, ())
+
+
+@pytest.mark.parametrize(("steps", "depends"), [((0, 1000), ()), ((0, 900, 1000), ("queries",))])
+def test_what_happened_between_two_checkpoints_of_other_queries_decides_nothing(
+    world: World, steps: tuple[int, ...], depends: tuple[str, ...]
+) -> None:
+    """All heads are seen to be pure at step 1000; whether since before t* is known if step 900 was read, too."""
+
+    def score(layer: int, step: int) -> tuple[float, float]:
+        return world_score("number", layer, step if step in (0, 1000) else 100)
+
+    world.dynamics["number"] = with_other_queries("number", IN_ORDER, steps, score)
+    judged = world.judged()
+    assert judged["positional-purity-steps"].verdict == "holds", "four heads may have joined one after another"
+    for claim in ("pure-at-maximum-number-all", "symbolic-purity-early", "positional-heads-before-hops"):
+        assert judged[claim].depends_on == depends
+
+
+def test_other_queries_that_are_not_read_from_the_start_bound_nothing(world: World) -> None:
+    world.dynamics["number"] = with_other_queries("number", IN_ORDER, (100, 1000), lambda *_: (0.5, 0.6))
+    judged = world.judged()
+    assert judged["positional-purity-steps"].depends_on == ()
+    assert judged["number-has-both-kinds"].depends_on == ("queries",)

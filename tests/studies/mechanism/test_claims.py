@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from evidence_among import Verdicts
 
-from whatwhere.heads.estimate import Estimate, share
+from whatwhere.heads.estimate import UNDEFINED, Estimate, share
 from whatwhere.studies.evidence import Evidence, NotTested
 from whatwhere.studies.mechanism import MECHANISM, path_tables, tables
 from whatwhere.studies.mechanism.claims import CLAIMS
@@ -47,8 +47,14 @@ def sufficient(*layers: int) -> list[Any]:
     return [tables.SufficientSet(hops, len(layers), 12, heads, one, one, one) for hops in (1, 2, 3, 4)]
 
 
+def confirmed(*right: int) -> list[Any]:
+    """How many of 600 new inputs of each hop class the heads that suffice answer."""
+    one = share(600, 600)
+    return [tables.ConfirmedSet(hops, "0.0", share(some, 600), one) for hops, some in enumerate(right, 1)]
+
+
 def verdicts(role: str, hits: int = 475) -> list[Any]:
-    return [tables.Verdict(layer, 0, role, share(hits, 500), "", "", "", "") for layer in LAYERS]
+    return [tables.Verdict(layer, 0, role, share(hits, 500), "1" * (layer < 4), "", "", "") for layer in LAYERS]
 
 
 def kinds(symbolic_from: int) -> list[Any]:
@@ -108,7 +114,7 @@ class World:
             self.put(model, "ablation", ablation({0, 1, 2, 3, *last}))
             self.put(model, "sufficient", sufficient(0, 1, 2, 3))
             self.put(model, "verdicts", verdicts(ROLE[model]))
-            self.put(model, "kinds", kinds(symbolic_from=4))
+            self.put(model, "kinds", kinds(symbolic_from=4 if model == "number" else 0))
             self.put(model, "layers_used", layers_used())
             self.put(model, "selectivity", selectivity(0.97 if model == "number" else 0.33))
             self.put(model, "keeping", keeping())
@@ -174,6 +180,46 @@ def test_where_no_head_is_needed_alone_those_that_suffice_are_asked(world: World
     assert world.judged()["number-heads-index"].verdict == "fails"
 
 
+def test_a_head_that_indexes_and_is_not_positional_is_found(world: World) -> None:
+    world.put("number", "kinds", kinds(symbolic_from=3))
+    assert world.failing() == {"number-index-is-positional"}
+    one = world.judged()["number-index-is-positional"]
+    assert (one.value, one.inputs) == (0.75, 500)
+    assert one.why.endswith("0.0 is positional, 1.0 is positional, 2.0 is positional, 3.0 is symbolic.")
+    rows = verdicts("index")
+    world.put("number", "verdicts", [*rows[:3], replace(rows[3], role="itself"), *rows[4:]])
+    assert world.judged()["number-index-is-positional"].value == 1, "it does not index"
+    world.put("number", "verdicts", [*rows[:3], replace(rows[3], serves=""), *rows[4:]])
+    assert world.judged()["number-index-is-positional"].value == 1, "it brings no answer"
+    world.put("number", "probed_verdicts", rows)
+    assert world.judged()["number-index-is-positional"].depends_on == ("decoder",)
+
+
+def test_a_model_in_which_no_head_retrieves_allows_no_verdict_on_its_kind(world: World) -> None:
+    world.put("letter", "verdicts", verdicts("beyond"))
+    one = world.judged()["letter-retrieval-is-symbolic"]
+    assert (one.verdict, one.why) == (
+        "not tested", "no head of the letter model that brings the answer mainly does Retrieval.",
+    )  # fmt: skip
+
+
+def test_heads_that_do_not_suffice_on_new_inputs_are_not_asked(world: World) -> None:
+    world.put("number", "ablation", ablation(set()))
+    assert "were not asked on inputs that the search has not seen." in world.judged()["number-heads-index"].why
+    world.put("number", "confirmed", confirmed(600, 590, 580, 565))  # .94, and the interval reaches .96
+    one = world.judged()["number-heads-index"]
+    assert one.verdict == "holds"
+    assert "of the number model keep 0.94 (0.92 to 0.96) of the worst class, 4 hops." in one.why
+    world.put("number", "confirmed", confirmed(600, 590, 540, 565))
+    judged = world.judged()
+    for claim in ("number-heads-index", "reflexive-is-symbolic"):
+        assert judged[claim].verdict == "not tested"
+        assert "found for 3 hops, keep 0.90 of the answers to inputs that the search has not seen" in judged[claim].why
+    assert judged["letter-heads-retrieval"].verdict == "holds"
+    world.put("number", "confirmed", [replace(row, alone=UNDEFINED) for row in confirmed(0, 0, 0, 0)])
+    assert world.judged()["number-heads-index"].verdict == "holds"  # no new inputs: as if it had not been asked
+
+
 def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> None:
     world.put("letter", "layers_used", layers_used(hops_2=1.3, hops_3=1.6, hops_4=2.0))
     assert world.failing() == {"letter-one-hop-per-layer"}
@@ -181,7 +227,7 @@ def test_four_hops_in_three_layers_are_not_one_hop_per_layer(world: World) -> No
     assert (one.value, one.inputs) == (2, 500)
     assert one.interval == pytest.approx((1.9, 2.1))
     assert "by hops: 1: 1.00, 2: 1.30, 3: 1.60, 4: 2.00." in one.why
-    assert one.why.endswith("With other count (the layers of a further hop, less one): 0.667.")
+    assert one.why.endswith("With other count (the layers of a further hop, less one): 0.667 (0.62 to 0.714).")
 
 
 def test_layers_before_the_first_hop_count_by_one_way_of_counting_only(world: World) -> None:
@@ -197,7 +243,7 @@ def test_layers_that_a_probe_counts_otherwise_depend_on_the_decoder(world: World
     one = world.judged()["number-one-hop-per-layer"]
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 4)
     assert "By a linear probe: 1: 1.00, 2: 2.00, 3: 3.00, 4: 4.30." in one.why
-    assert "With other decoder (a linear probe): 0.3." in one.why
+    assert "With other decoder (a linear probe): 0.3 (0.2 to 0.4)." in one.why
 
 
 def test_answers_that_are_never_read_allow_no_verdict(world: World) -> None:
@@ -238,7 +284,9 @@ def test_copying_that_a_probe_would_time_otherwise_depends_on_the_decoder(world:
     judged = world.judged()
     one = judged["number-selective-copying"]
     assert (one.verdict, one.depends_on, one.value) == ("depends", ("decoder",), 0.2)
-    assert "With a probe: 0.020 (200) and 0.400 (200). With other decoder (a linear probe): 1." in one.why
+    assert (
+        "With a probe: 0.020 (200) and 0.400 (200). With other decoder (a linear probe): 1 (0.99 to 1.01)." in one.why
+    )
     assert judged["letter-always-copies"].verdict == "holds"
     world.put("number", "decoders", decoders(0.7))
     assert world.failing() == {"number-selective-copying"}
@@ -285,7 +333,7 @@ def test_an_answer_that_is_kept_by_one_decoder_only_depends_on_the_decoder(world
     for claim in ("letter-reflexive-preserves", "letter-reflexive-looks"):
         assert (judged[claim].verdict, judged[claim].depends_on) == ("depends", ("decoder",))
     assert judged["number-reflexive-preserves"].verdict == "holds"
-    assert "With other decoder (a linear probe): 0.9." in judged["letter-reflexive-preserves"].why
+    assert "With other decoder (a linear probe): 0.9 (0.89 to 0.91)." in judged["letter-reflexive-preserves"].why
 
 
 def test_roles_that_a_probe_would_see_otherwise_depend_on_the_decoder(world: World) -> None:

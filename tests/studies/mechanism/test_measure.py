@@ -41,7 +41,7 @@ def test_an_interrupted_measurement_goes_on_where_it_stopped(tmp_path: Path, gue
         assert 0 <= done <= total
         told.append(what)
         tables.append({path.stem for path in tmp_path.glob("mechanism/*.csv")})
-        if what == "patching activations" and len(set(told)) == 5:
+        if what == "patching activations" and len(set(told)) == 6:
             raise KeyboardInterrupt
 
     settings = MechanismSettings(inputs=80, examples=1)

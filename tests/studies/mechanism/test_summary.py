@@ -133,6 +133,13 @@ def test_the_text_tells_each_head_and_answers_each_question() -> None:
         assert told in squeezed(text), told
 
 
+def test_sufficient_heads_are_shown_on_inputs_that_the_search_has_not_seen() -> None:
+    told = "1 1 of 2 0 .96 (.94-.98) .99 (.98-1.00)"
+    assert told not in squeezed(written().summary)
+    one = tables.ConfirmedSet(1, "0.0", estimate(0.96, 0.94, 0.98), estimate(0.99, 0.98, 1.0))
+    assert told in squeezed(written(confirmed=[one]).summary)
+
+
 def test_it_fits_on_a_screen() -> None:
     assert len(written().summary.splitlines()) < 50
 

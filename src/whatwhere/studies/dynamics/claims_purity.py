@@ -34,11 +34,19 @@ from whatwhere.studies.dynamics.learned_runs import (
     learned,
     over_band,
     over_band_and_readings,
+    over_readings,
 )
 from whatwhere.studies.dynamics.learning import crossings
 from whatwhere.studies.dynamics.summary import head_name
 from whatwhere.studies.evidence import Evidence, NotTested
-from whatwhere.studies.mechanism.claims import Lost, late_half, over_gammas, symbolic_alone, without_kind
+from whatwhere.studies.mechanism.claims import (
+    Lost,
+    confirmed_text,
+    late_half,
+    over_gammas,
+    symbolic_alone,
+    without_kind,
+)
 from whatwhere.studies.mechanism.tables import Head
 from whatwhere.trace.layer import counted
 
@@ -58,8 +66,13 @@ def pure_at_maximum(evidence: Evidence, model: str, which: Which) -> Finding:
         found = history.purity()
         return [head for head in heads if (found.positional | found.symbolic)[at][head]]
 
-    steps = run.scores.steps
-    at = int(np.searchsorted(steps, run.best, side="right")) - 1  # the checkpoint at or before t*
+    def before_best(history: ScoreHistory) -> int:
+        return int(np.searchsorted(history.steps, run.best, side="right")) - 1  # the checkpoint at or before t*
+
+    def pure_share(history: ScoreHistory) -> float:
+        return len(pure_at(history, before_best(history))) / len(heads)
+
+    steps, at = run.scores.steps, before_best(run.scores)
     then, now = pure_at(run.scores, at), pure_at(run.scores, -1)
     impure = [head for head in heads if head not in then]
     positional, symbolic = run.scores.positional[at], run.scores.symbolic[at]
@@ -69,8 +82,8 @@ def pure_at_maximum(evidence: Evidence, model: str, which: Which) -> Finding:
         f"At step {steps[at]} {len(then)} of {len(heads)} are pure, at the end {len(now)}."
         + f" Not pure then: {scores}{more} (positional/symbolic)." * bool(impure)
     )
-    band = over_band(run, lambda history: len(pure_at(history, at)) / len(heads))
-    return _finding(run, len(then) / len(heads), why, elsewhere=band)
+    others = over_band(run, pure_share) | over_readings(run, pure_share, lambda h: pure_share(h.at_the_earliest()))
+    return _finding(run, len(then) / len(heads), why, elsewhere=others)
 
 
 def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
@@ -78,9 +91,9 @@ def kinds_present(evidence: Evidence, model: str, which: Which) -> Finding:
     run, heads = chosen_heads(evidence, model, which)
     kinds = final_kinds(run.scores, heads)
     others = over_band_and_readings(run, lambda history: _present(final_kinds(history, heads)))
-    return _finding(
-        run, _present(kinds), f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training.", elsewhere=others
-    )
+    why = f"Of {_OF[which]}, {_kinds_text(kinds)} by the end of training."
+    why += confirmed_text(evidence, model) if which == "sufficient" else ""
+    return _finding(run, _present(kinds), why, elsewhere=others)
 
 
 def kinds_within_window(evidence: Evidence) -> Finding:
@@ -129,6 +142,7 @@ def letter_symbolic_only(evidence: Evidence) -> Finding:
         f"Of {_OF['sufficient']}, {_kinds_text(kinds)} by the end of training; of all heads {len(positional)} are "
         "purely positional."
     )
+    why += confirmed_text(evidence, "letter")
     others = over_band_and_readings(run, lambda history: len(final_kinds(history, heads)["symbolic"]) / len(heads))
     return _finding(run, len(kinds["symbolic"]) / len(heads), why, rest_holds=not positional, elsewhere=others)
 
@@ -152,9 +166,13 @@ def positional_staircase(evidence: Evidence) -> Finding:
     def rises(history: ScoreHistory) -> int:
         return len({step for step, _, _ in history.purity().joined("positional")})
 
+    def heads(history: ScoreHistory) -> int:  # each may have joined at a time of its own
+        return len(history.purity().joined("positional"))
+
     joined = run.scores.purity().joined("positional")
     text = ", ".join(f"layer {layer} at step {step}" for step, layer, _ in joined) or "no head ever is, over all swaps"
-    return _finding(run, rises(run.scores), f"Purely positional for good: {text}.", elsewhere=over_band(run, rises))
+    others = over_band(run, rises) | over_readings(run, rises, heads)
+    return _finding(run, rises(run.scores), f"Purely positional for good: {text}.", elsewhere=others)
 
 
 def symbolic_early(evidence: Evidence) -> Finding:
@@ -166,13 +184,18 @@ def symbolic_early(evidence: Evidence) -> Finding:
     last = max(crossings(run).values())
     step, layer, _ = joined[0]
     why = f"Layer {layer} is symbolic for good from step {step}; the last hop class reaches 0.9 at step {last:,.0f}"
+
+    def early(history: ScoreHistory) -> float:
+        return min((step for step, _, _ in history.purity().joined("symbolic")), default=math.inf) / max(last, 1.0)
+
+    others: dict[str, Any] = over_readings(run, early, lambda history: early(history.at_the_earliest()))
     positional = run.scores.purity().joined("positional")
     if not positional:
-        return _finding(run, step / max(last, 1.0), f"{why}.")
+        return _finding(run, early(run.scores), f"{why}.", elsewhere=others)
     earliest = positional[0][0]
     why += f", and the first head is positional for good from step {earliest:,} on."
-    others = {"reading": {"before the first positional head": step / max(earliest, 1.0)}}
-    return _finding(run, step / max(last, 1.0), why, elsewhere=others)
+    others["reading"] = {"before the first positional head": step / max(earliest, 1.0)}
+    return _finding(run, early(run.scores), why, elsewhere=others)
 
 
 def shift_at_smaller_gamma(evidence: Evidence) -> Finding:
@@ -201,11 +224,16 @@ def last_to_be_symbolic(evidence: Evidence) -> Finding:
         joined = {layer: step for step, layer, _ in history.purity().joined("symbolic")}
         return float(sum(step > joined[last] for step in joined.values())) if last in joined else math.inf
 
+    def not_before(history: ScoreHistory) -> float:
+        joined = {layer: step for step, layer, _ in history.purity().joined("symbolic")}
+        return sum(step >= joined[last] for step in joined.values()) - 1.0 if last in joined else math.inf
+
     joined = run.scores.purity().joined("symbolic")
     text = ", ".join(f"{layer} at step {step:,}" for step, layer, _ in joined[-4:]) or "no head"
     why = f"The last to be purely symbolic for good: layer {text}."
     why += f" Layer {last} never is." * math.isinf(later(run.scores))
-    return _finding(run, later(run.scores), why, elsewhere=over_band(run, later))
+    others = over_band(run, later) | over_readings(run, later, not_before)
+    return _finding(run, later(run.scores), why, elsewhere=others)
 
 
 def last_layer_before_hops(evidence: Evidence) -> Finding:
@@ -222,7 +250,8 @@ def last_layer_before_hops(evidence: Evidence) -> Finding:
         f"is purely symbolic for good from step {joined[last]:,} on" if last in joined else "never is purely symbolic"
     )
     why = f"Layer {last} {when}; the last hop class reaches 0.9 at step {max(crossings(run).values()):,.0f}."
-    return _finding(run, earlier(run.scores), why, elsewhere=over_band(run, earlier))
+    others = over_band(run, earlier) | over_readings(run, earlier, lambda history: earlier(history.at_the_earliest()))
+    return _finding(run, earlier(run.scores), why, elsewhere=others)
 
 
 def purity_follows_accuracy(evidence: Evidence) -> Finding:
@@ -255,7 +284,8 @@ def positional_before_hops(evidence: Evidence) -> Finding:
 
     counts, steps = pure_when_learned(run, run.scores, "positional"), crossings(run)
     text = ", ".join(f"{heads} by step {steps[hop]:,.0f} ({counted(hop, 'hop')})" for hop, heads in counts.items())
-    return _finding(run, ready(run.scores), f"Purely positional for good: {text}.", elsewhere=over_band(run, ready))
+    others = over_band(run, ready) | over_readings(run, ready, lambda history: ready(history.at_the_earliest()))
+    return _finding(run, ready(run.scores), f"Purely positional for good: {text}.", elsewhere=others)
 
 
 def main_windows(evidence: Evidence) -> dict[Head, WindowScores]:

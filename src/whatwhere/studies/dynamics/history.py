@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,10 @@ class ScoreHistory:
     def scaled_entropy(self) -> Float[np.ndarray, "step layer head"]:
         """Each head's entropy, scaled to its range along training, as the paper draws it."""
         return min_max(self.entropy)
+
+    def at_the_earliest(self) -> ScoreHistory:
+        """The same as early as it may have been: what a checkpoint shows may be so since the one before it."""
+        return replace(self, steps=np.concatenate([self.steps[:1], self.steps[:-1]]))
 
     def purity(self, gamma: float = GAMMAS[0]) -> Purity:
         """Which heads are pure, and since when."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from whatwhere.heads.estimate import Estimate
 from whatwhere.heads.purity import KINDS, Kind
 from whatwhere.studies.dynamics.history import ScoreHistory, Training
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
@@ -77,3 +78,17 @@ def over_band_and_readings(run: Training, number: Callable[[ScoreHistory], float
     """What a number about the end of training would be at the other temperatures, and with other queries read."""
     others = {name: float(number(history)) for name, history in run.by_reading.items() if name != "last"}
     return over_band(run, number) | ({"queries": others} if others else {})
+
+
+def over_readings(run: Training, *bounds: Callable[[ScoreHistory], float]) -> dict[str, dict[str, Estimate]]:
+    """The bounds of a number about times with other queries read.
+
+    These are read at some checkpoints only, and what happened between two of them is not known. The first bound is the
+    value as it is seen; a reading that does not begin before training has none.
+    """
+    others = {}
+    for name, history in run.by_reading.items():
+        if name != "last" and history.steps[0] == 0:
+            found = [float(bound(history)) for bound in bounds]
+            others[name] = Estimate(found[0], min(found), max(found), run.settings.inputs)
+    return {"queries": others} if others else {}

@@ -31,6 +31,7 @@ MECHANISM = Study(
         "groups": ".tables:GroupAblation",
         "elimination": ".tables:Elimination",
         "sufficient": ".tables:SufficientSet",
+        "confirmed": ".tables:ConfirmedSet",
         "patching": ".tables:Patched",
         "edges": ".path_tables:Edge",
         "copying": ".path_tables:Copying",

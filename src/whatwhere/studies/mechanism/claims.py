@@ -12,8 +12,10 @@ from whatwhere.studies.claim import Finding, listed, read_claims
 from whatwhere.studies.evidence import Evidence, NotTested, require_learned
 from whatwhere.studies.mechanism.ablation import OTHER_GAMMAS, kind_family
 from whatwhere.studies.mechanism.path_tables import DecodedFlow, Keeping, Selectivity
+from whatwhere.studies.mechanism.sufficient_sets import KEEP
 from whatwhere.studies.mechanism.tables import (
     Ablation,
+    ConfirmedSet,
     GroupAblation,
     Head,
     Kind,
@@ -21,8 +23,11 @@ from whatwhere.studies.mechanism.tables import (
     SufficientSet,
     Verdict,
     read_heads,
+    write_heads,
 )
+from whatwhere.studies.terminal import spanned
 from whatwhere.studies.theorems.claims import errors_of
+from whatwhere.trace.layer import counted
 
 Lost = Mapping[str, GroupAblation]
 """By kind of heads, the hop class that loses most without them."""
@@ -49,13 +54,39 @@ def needed_heads(evidence: Evidence, model: str) -> list[Head]:
 
 
 def working_heads(evidence: Evidence, model: str) -> list[Head]:
-    """The fewest heads that suffice, of all hop classes together; not tested if answers do not depend on any head."""
+    """The fewest heads that suffice, of all hop classes together.
+
+    Not tested if answers do not depend on any head, or if the heads of a class surely do not suffice on new inputs.
+    """
     ablations(evidence, model)
+    for row in _confirmed(evidence, model):
+        if row.alone.high < KEEP * row.whole.value:
+            raise NotTested(
+                f"the heads {row.heads} of the {model} model, found for {counted(row.hops, 'hop')}, keep "
+                f"{row.alone.value:.2f} of the answers to inputs that the search has not seen, and {KEEP} is expected."
+            )
     sets = evidence.rows("mechanism", model, "sufficient", SufficientSet)
     heads = {head for row in sets for head in read_heads(row.heads)}
     if not heads:
         raise NotTested(f"the {model} model keeps its accuracy without any head.")
     return sorted(heads)
+
+
+def confirmed_text(evidence: Evidence, model: str) -> str:
+    """A sentence on what the fewest heads keep on inputs that played no part in finding them."""
+    rows = _confirmed(evidence, model)
+    if not rows:
+        return f" The fewest heads of the {model} model were not asked on inputs that the search has not seen."
+    worst = min(rows, key=lambda row: row.alone.value / row.whole.value)
+    return (
+        f" On inputs that the search has not seen the fewest heads of the {model} model keep "
+        f"{spanned(worst.alone, between=' to ')} of the worst class, {counted(worst.hops, 'hop')}."
+    )
+
+
+def _confirmed(evidence: Evidence, model: str) -> list[ConfirmedSet]:
+    """What sufficient sets keep on new inputs; nothing where results are of an earlier version."""
+    return [row for row in evidence.results("mechanism", model).rows("confirmed", ConfirmedSet) if row.alone.n]
 
 
 def without_kind(evidence: Evidence, model: str, gamma: float = GAMMAS[0]) -> dict[str, GroupAblation]:
@@ -102,7 +133,8 @@ def symbolic_propagate(evidence: Evidence, model: str) -> Finding:
 
 def roles(evidence: Evidence, model: str) -> Finding:
     """The lowest share, among the needed heads, of queries whose strongest key is where an ideal function looks."""
-    heads = needed_heads(evidence, model) or working_heads(evidence, model)
+    alone = needed_heads(evidence, model)
+    heads = alone or working_heads(evidence, model)
     rows = evidence.rows("mechanism", model, "verdicts", Verdict)
     asked = [row for row in rows if (row.layer, row.head) in heads]
     text = ", ".join(f"{row.layer}.{row.head} {row.role} {row.share.value:.2f}" for row in asked)
@@ -115,7 +147,7 @@ def roles(evidence: Evidence, model: str) -> Finding:
         of_probe = [_ideal_share(row, model) for row in probed if (row.layer, row.head) in heads]
         others |= {"decoder": {PROBE: min(of_probe, key=lambda share: share.value)}}
     ideal_roles = all(row.role in _ideal(model) for row in asked)
-    why = f"The commonest role of each head: {text}."
+    why = f"The commonest role of each head: {text}." + (confirmed_text(evidence, model) if not alone else "")
     return Finding(worst.value, why, worst.interval, worst.n, rest_holds=ideal_roles, elsewhere=others)
 
 
@@ -129,6 +161,32 @@ def _ideal_share(row: Verdict, model: str) -> Estimate:
         return row.share
     share = row.share
     return Estimate(1 - share.value, 1 - share.high, 1 - share.low, share.n)
+
+
+def pure_by_role(evidence: Evidence, model: str, kind: str) -> Finding:
+    """Of the heads that bring the answer and mainly do Index or Retrieval, the share that is purely of one kind."""
+    ablations(evidence, model)
+    kinds = {(row.layer, row.head): row for row in evidence.rows("mechanism", model, "kinds", Kind)}
+
+    def labels(table: str) -> dict[str, str]:
+        rows = evidence.results("mechanism", model).rows(table, Verdict)
+        found = [(row.layer, row.head) for row in rows if row.serves and row.role == FUNCTION[model].lower()]
+        return {write_heads([head]): kinds[head].label for head in found}
+
+    def share(table: str) -> float:
+        found = [*labels(table).values()]
+        return found.count(kind) / len(found) if found else math.nan
+
+    text = ", ".join(f"{head} is {label}" for head, label in labels("verdicts").items())
+    probed = ", ".join(f"{head} is {label}" for head, label in labels("probed_verdicts").items())
+    if not text:
+        raise NotTested(f"no head of the {model} model that brings the answer mainly does {FUNCTION[model]}.")
+    why = f"Heads that bring the answer and mainly do {FUNCTION[model]}: {text}." + f" By a probe: {probed}." * bool(
+        probed
+    )
+    others = {"decoder": {PROBE: share("probed_verdicts")}} if probed else {}
+    inputs = max(row.positional.n for row in kinds.values())
+    return Finding(share("verdicts"), why, None, inputs, elsewhere=others)
 
 
 def one_hop_per_layer(evidence: Evidence, model: str) -> Finding:
@@ -178,6 +236,7 @@ def reflexive_is_symbolic(evidence: Evidence) -> Finding:
     if not behind:
         raise NotTested("the last layer of both models works, so that none is left to propagate.")
     why = f"Purely symbolic at the end of training: {'; '.join(text)}."
+    why += "".join(confirmed_text(evidence, model) for model in FUNCTION)
     return Finding(symbolic / behind, why, None, inputs)
 
 

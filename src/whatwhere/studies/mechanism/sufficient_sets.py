@@ -1,10 +1,11 @@
-"""The fewest heads that suffice: backward elimination for each hop class, confirmed on held-out inputs.
+"""The fewest heads that suffice: backward elimination for each hop class, confirmed on inputs of its own (Section 3.2).
 
 Starting from the whole model, each step ablates one more head: the one without which most answers stay right, and of
 equal ones the one that leaves the right answers most likely. While there are many heads, a quarter of them goes at once
 if that is possible. The search stops when every further step would leave less than :data:`KEEP` of the whole model's
 accuracy. A head that cannot be ablated at some step is not tried again until nothing else is left; then all are tried
-once more. Last steps that do not keep as much on held-out inputs are taken back.
+once more. Last steps that do not keep as much on held-out inputs are taken back. So both kinds of inputs choose the
+set, and :func:`confirm` asks it on a third kind that chose nothing.
 
 Greedy search need not find the smallest set of all, and where heads can replace each other the set is one of several.
 """
@@ -19,7 +20,7 @@ from scipy.special import log_softmax
 
 from whatwhere.studies.answering import share_of
 from whatwhere.studies.mechanism.ablation import MeanAblation, answered
-from whatwhere.studies.mechanism.tables import Elimination, Head, SufficientSet, write_heads
+from whatwhere.studies.mechanism.tables import ConfirmedSet, Elimination, Head, SufficientSet, read_heads, write_heads
 from whatwhere.studies.study import Progress, no_progress
 from whatwhere.tasks.batch import Batch
 
@@ -34,7 +35,7 @@ SEARCHED = 100
 def sufficient_sets(
     ablation: MeanAblation, batch: Batch, held_out: Batch, progress: Progress = no_progress
 ) -> tuple[list[Elimination], list[SufficientSet]]:
-    """Searches on one batch, for each of its hop classes, and confirms on the other: the steps, and the sets."""
+    """Searches on one batch, for each of its hop classes, and ends the search on the other: the steps, and the sets."""
     steps: list[Elimination] = []
     sets: list[SufficientSet] = []
     found = np.unique(batch.hops).tolist()
@@ -59,6 +60,20 @@ def sufficient_sets(
         steps += of_class
     progress("searching for sufficient heads", len(found), len(found))
     return steps, sets
+
+
+def confirm(
+    ablation: MeanAblation, sets: Sequence[SufficientSet], batch: Batch, seen: Sequence[Batch]
+) -> list[ConfirmedSet]:
+    """What each set keeps on those inputs of a batch that are in none of the batches that the search has seen."""
+    known = {tokens.tobytes() for one in seen for tokens in one.tokens}
+    fresh = batch[np.array([tokens.tobytes() not in known for tokens in batch.tokens])]
+    rows = []
+    for one in sets:
+        others = set(ablation.heads).difference(read_heads(one.heads))
+        alone, whole = answered(ablation, fresh[fresh.hops == one.hops], [others, ()])
+        rows.append(ConfirmedSet(one.hops, one.heads, share_of(alone), share_of(whole)))
+    return rows
 
 
 def eliminate(ablation: MeanAblation, batch: Batch) -> list[list[Head]]:

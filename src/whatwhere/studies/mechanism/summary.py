@@ -34,7 +34,7 @@ def summary(results: Results) -> Sequence[RenderableType]:
         f"The mechanism of {escape(results.name)}, on {results.settings.inputs} inputs",
         f"Figures 1 and 3 show the input {shown.tokens}. The answer of the model, {shown.predicted}, is {right}.",
         *_heads(results),
-        _sufficient(results.rows("sufficient", tables.SufficientSet)),
+        _sufficient(results),
         "",
         *(f"{question}: {text}" for question, text in _sentences(results)),
     ]
@@ -72,11 +72,15 @@ def _heads(results: Results) -> list[RenderableType]:
     return [made, remark(legend)]
 
 
-def _sufficient(rows: Sequence[tables.SufficientSet]) -> Table:
+def _sufficient(results: Results) -> Table:
+    """On inputs that the search has not seen; results of earlier versions have those only that end it."""
+    found = results.rows("sufficient", tables.SufficientSet)
+    held_out = {row.hops: (row.held_out, row.whole) for row in found}
+    held_out |= {row.hops: (row.alone, row.whole) for row in results.rows("confirmed", tables.ConfirmedSet)}
     return table(
         "hops", " heads", " which", "held out", " whole model", left=(" which",),
         rows=((str(row.hops), f" {row.size} of {row.all_heads}", f" {short_heads(row.heads) or 'none'} ",
-               _span(row.held_out), f" {_span(row.whole)}") for row in rows),
+               *(f" {_span(share)}" for share in held_out[row.hops])) for row in found),
         title="\nThe fewest heads found that alone keep 0.95 of the accuracy",
     )  # fmt: skip
 

@@ -233,14 +233,14 @@ class Elimination:
     accuracy: Estimate
     """On the inputs of the search."""
     held_out: Estimate
-    """On as many other inputs."""
+    """On other inputs, which end the search: a last step that costs too much there is taken back."""
 
 
 @dataclass(frozen=True)
 class SufficientSet:
     """The fewest heads found that keep 0.95 of a hop class's accuracy while all others are ablated.
 
-    They do so on the inputs of the search and on held-out inputs.
+    They do so on the inputs of the search and on the held-out inputs that end it.
     """
 
     hops: int
@@ -252,6 +252,18 @@ class SufficientSet:
     held_out: Estimate
     whole: Estimate
     """The accuracy of the whole model on the held-out inputs."""
+
+
+@dataclass(frozen=True)
+class ConfirmedSet:
+    """What a sufficient set keeps on inputs that neither the search nor its end has seen."""
+
+    hops: int
+    heads: str
+    alone: Estimate
+    """The accuracy while all other heads are ablated."""
+    whole: Estimate
+    """The accuracy of the whole model."""
 
 
 @dataclass(frozen=True)
