@@ -393,7 +393,7 @@ def test_what_a_file_system_lists_is_never_remembered(elsewhere: tuple[str, Path
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (FileNotFoundError("no such place."), r"could not be read: no such place\. Is there a bucket 'tmp'\?"),
+        (FileNotFoundError("no such place."), r"could not be read: no such place\. Is there a bucket .*Create it"),
         (OSError(), r"could not be read: OSError\. Once it can be reached, the same command .* continues\."),
         (WhatwhereError("our own words"), "^our own words$"),
     ],
@@ -403,7 +403,6 @@ def test_each_reason_of_a_failure_has_its_advice(monkeypatch: pytest.MonkeyPatch
         raise error
 
     monkeypatch.setattr(type(Mirror.of("file:///tmp/nowhere").files), "find", fails)
-    monkeypatch.setattr(Mirror, "root", "tmp/nowhere", raising=False)
     with pytest.raises(WhatwhereError, match=message):
         local("file:///tmp/nowhere")
 

@@ -284,3 +284,13 @@ def test_a_silent_plane_lies_between_its_neighbours_in_powers():
     found = torch.tensor([1.0, 7.0, 0.01], dtype=torch.float64)
     given = _declared(found, torch.tensor([True, False, True]), [], 9, 1e-4)
     assert given.tolist() == pytest.approx([1.0, 0.1, 0.01])
+
+
+def test_a_factor_or_an_error_of_just_the_tolerance_counts_as_one_and_is_allowed():
+    plain = torch.tensor([1.0, 0.0, 0.75], dtype=torch.float64).expand(1, 2, 3)  # one plane, and one that never turns
+    longer = plain * torch.tensor([1.25, 1.25, 1.0])
+    assert measure(plain, longer, 1, tolerance=0.25).factor == 1.25
+    off = plain + torch.tensor([0.0, 0.0, 0.25])
+    assert measure(plain, off, 1, tolerance=0.25).error == 0.25
+    with pytest.raises(NotARotation):
+        measure(plain, off, 1, tolerance=0.2499)

