@@ -87,6 +87,7 @@ def _functions(code: types.CodeType) -> dict[str, list[types.CodeType]]:
 def put_into_memory(changed: dict[str, types.CodeType], name: str) -> bool:
     """Gives functions their changed code, wherever they are referred to; false if one is not loaded."""
     done = set[str]()
+    gc.unfreeze()  # the tests freeze what imports made, and frozen objects are not listed
     for one in gc.get_objects():
         if type(one) is types.FunctionType and one.__code__.co_filename == name:
             key = one.__code__.co_qualname

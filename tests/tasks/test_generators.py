@@ -3,6 +3,7 @@ import pytest
 
 from whatwhere.tasks import LetterTask
 from whatwhere.tasks.generators import GENERATORS
+from whatwhere.tasks.generators import SIMPLE as SIMPLE_GENERATOR
 
 PAPER, DECOY, STRICT, SIMPLE = (LetterTask(generator=name) for name in GENERATORS)
 PROPER = [
@@ -178,9 +179,8 @@ def test_the_smallest_alphabet_of_each_generator_is_taken(generator, letters):
 
 
 def test_simple_sequences_have_two_decoys_or_what_letters_and_places_allow():
-    simple = GENERATORS["simple"]
     for letters, hops, target, decoys in ((8, 4, 8, 2), (8, 6, 8, 1), (8, 7, 8, 0), (20, 4, 2, 1), (20, 4, 1, 0)):
         task = LetterTask(generator="simple", letters=letters, max_hops=hops, target=target)
-        assert simple.decoys(task) == decoys
+        assert SIMPLE_GENERATOR.decoys(task) == decoys
         left = task.whole.left(task.sample(60, hops=hops).tokens[:, :target])
         assert max(len(set(row)) for row in left.tolist()) <= 1 + decoys + (letters - decoys - hops)

@@ -267,7 +267,7 @@ def test_by_default_data_sets_are_of_the_papers_size_and_of_seed_0(monkeypatch):
 def test_sizes_are_given_by_name():
     for kind in (NumberTask, LetterTask):
         with pytest.raises(TypeError):
-            kind(8)
+            kind(8)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize("extra", [0, 100])
@@ -302,10 +302,10 @@ def test_what_is_no_seed_is_refused_and_shown(seed, shown):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: NumberTask(target=2.5), "expected target as a whole number, got 2.5"),
-        (lambda: LetterTask(letters="8"), "expected letters as a whole number, got '8'"),
-        (lambda: NumberTask().sample(2.0), "expected whole numbers n and extra_target, got 2.0 and 0"),
-        (lambda: NumberTask().sample(2, extra_target=0.5), "got 2 and 0.5"),
+        (lambda: NumberTask(target=2.5), "expected target as a whole number, got 2.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: LetterTask(letters="8"), "expected letters as a whole number, got '8'"),  # pyright: ignore[reportArgumentType]
+        (lambda: NumberTask().sample(2.0), "expected whole numbers n and extra_target, got 2.0 and 0"),  # pyright: ignore[reportArgumentType]
+        (lambda: NumberTask().sample(2, extra_target=0.5), "got 2 and 0.5"),  # pyright: ignore[reportArgumentType]
         (lambda: NumberTask().chains(1, 0), "expected chains of 1 to 9 hops, which fit this task, got 0"),
         (lambda: NumberTask().chains(1, 10), "expected chains of 1 to 9 hops, which fit this task, got 10"),
         (lambda: NumberTask().sample(2, hops=[1, 0]), "expected hops from 1 to 4, got 0"),

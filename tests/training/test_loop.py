@@ -4,12 +4,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from checked_types import unchecked
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
@@ -422,3 +425,20 @@ def test_a_stop_in_the_last_step_is_an_end(run: Run):
 
 def test_a_state_begins_without_time_or_losses():
     assert vars(loop.Counters()) == {"seconds": 0, "loss_sum": 0, "loss_steps": 0}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_process_holds_the_run_while_it_trains(run: Run, monkeypatch: pytest.MonkeyPatch, first: bool):
+    asked: list[str] = []
+
+    class Idle:
+        def __init__(self, *_: object) -> None: ...
+
+        def run_steps(self, *_: object) -> str:
+            return "trained"
+
+    monkeypatch.setattr(Run, "held", lambda _, work: asked.append(work) or nullcontext())
+    monkeypatch.setattr(loop, "_Training", Idle)
+    with unchecked():
+        assert train(run, processes=SimpleNamespace(first=first)) == "trained"  # pyright: ignore
+    assert asked == ["train"] * first

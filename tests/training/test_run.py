@@ -337,7 +337,7 @@ def test_a_substitute_for_a_damaged_model_needs_no_gradient(run: Run):
 
 def test_metrics_with_a_broken_step_or_share_are_refused_and_an_undefined_one_is_not(run: Run):
     columns = ("step", "sequences", "loss", "lr", "seconds", "accuracy")
-    whole = dict.fromkeys(columns, 0.0)
+    whole: dict[str, float] = dict.fromkeys(columns, 0.0)
     run.write_metrics([whole, whole | {"accuracy": float("nan"), "loss": float("nan")}])
     assert len(run.metrics()) == 2
     for wrong in ({"step": 0.5}, {"accuracy": -0.1}, {"accuracy": 1.1}):
