@@ -34,8 +34,10 @@ import pytest
 Outcome = Literal["killed", "survived", "its tests fail without it"]
 PATIENCE = 5.0
 """How many times longer than before a test may compute, and 15 s more."""
+UNKNOWN = 120
+"""Seconds that a test may compute of which nothing is known."""
 WAITING = 300.0
-"""How many seconds the tests of one fault may take by the clock; a machine may be loaded."""
+"""How many seconds one test may take by the clock; a machine may be loaded."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def _functions(code: types.CodeType) -> dict[str, list[types.CodeType]]:
 def put_into_memory(changed: dict[str, types.CodeType], name: str) -> bool:
     """Gives functions their changed code, wherever they are referred to; false if one is not loaded."""
     done = set[str]()
+    gc.unfreeze()  # the tests freeze what imports made, and frozen objects are not listed
     for one in gc.get_objects():
         if type(one) is types.FunctionType and one.__code__.co_filename == name:
             key = one.__code__.co_qualname
@@ -96,9 +99,9 @@ def put_into_memory(changed: dict[str, types.CodeType], name: str) -> bool:
     return done == set(changed)
 
 
-def forked(work: Callable[[], bool]) -> bool:
-    """Whether work in a process of its own succeeds."""
-    began = time.monotonic()
+def forked(work: Callable[[], bool], progress: Callable[[], object] = lambda: None) -> bool:
+    """Whether work in a process of its own succeeds; it is ended if there is no progress for long."""
+    began, seen = time.monotonic(), None
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
@@ -111,6 +114,8 @@ def forked(work: Callable[[], bool]) -> bool:
         while not ended and time.monotonic() - began < WAITING:
             time.sleep(0.02)
             ended, status = os.waitpid(pid, os.WNOHANG)
+            if (now := progress()) != seen:
+                began, seen = time.monotonic(), now
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # and what tests left running
@@ -141,8 +146,8 @@ class Trials:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Notes a test and its seconds; a test that computes for ever is ended."""
-        began, usual = time.process_time(), self.seconds.get(item.nodeid, 0)
-        seconds = int(began + PATIENCE * usual + 15)
+        began, usual = time.process_time(), self.seconds.get(item.nodeid)
+        seconds = int(began + (UNKNOWN if usual is None else PATIENCE * usual + 15))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
         self._note("start", item.nodeid)
         try:
@@ -157,7 +162,7 @@ class Trials:
     def tried(self, work: Callable[[], bool]) -> bool:
         """Does work that runs tests, in a process of its own, and learns from its notes."""
         self.notes.write_text("", encoding="utf-8")
-        passed, self.last = forked(work), ""
+        passed, self.last = forked(work, lambda: self.notes.stat().st_size), ""
         for line in self.notes.read_text(encoding="utf-8").splitlines():
             word, _, test = line.partition(" ")
             if word == "start":

@@ -4,7 +4,8 @@
     python tools/mutants.py --named                   the faults of tools/named_faults.toml
 
 Each fault goes into a copy of the package, and the tests that mirror the module run (``mutant_bench.py``). A fault is
-killed if a test fails or the tests take far longer than without it.
+killed if a test fails or takes far longer than without it. Survivors that change nothing which a test could see, such
+as how much is computed at a time, are listed with their reasons in ``tools/equivalent_faults.toml``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from mutant_bench import Bench, Fault, Outcome
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "whatwhere"
 NAMED = Path(__file__).with_name("named_faults.toml")
+EQUIVALENT = Path(__file__).with_name("equivalent_faults.toml")
 PACKAGES: dict[str, tuple[str, ...]] = {
     "tasks": ("tasks/*.py", "tasks/generators/*.py"),
     "heads": ("heads/*.py",),
@@ -37,6 +39,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 TESTS: dict[str, tuple[str, ...]] = {
     "tasks/generators": ("tests/tasks/test_generators.py",),
     "tasks/__init__.py": ("tests/tasks/test_task.py",),
+    "tasks/balance.py": ("tests/tasks/test_balance.py", "tests/tasks/test_generators.py"),
     "tasks/both_vocabulary.py": ("tests/tasks/test_both.py",),
     "tasks/letter.py": ("tests/tasks/test_task.py", "tests/tasks/test_generators.py"),
     "tasks/number.py": ("tests/tasks/test_task.py", "tests/tasks/test_number.py"),
@@ -57,13 +60,19 @@ TESTS: dict[str, tuple[str, ...]] = {
 """Tests of modules, or of all modules of a folder, that no file of the mirrored name tests."""
 
 
+SHIPPED_CLAIMS = ("dynamics", "mechanism", "geometry", "length", "hops")
+"""Studies whose claims are also judged on the shipped tables."""
+
+
 def tests_of(module: Path) -> tuple[str, ...]:
     """The tests nearest to a module: named in :data:`TESTS`, mirrored, or those of the folder."""
+    shipped = module.name.startswith("claims") and module.parent.name in SHIPPED_CLAIMS
+    more = ("tests/studies/test_shipped_claims.py",) if shipped else ()
     for known in (module.as_posix(), module.parent.as_posix()):
         if known in TESTS:
-            return TESTS[known]
+            return TESTS[known] + more
     mirrored = Path("tests") / module.parent / f"test_{module.name}"
-    return (str(mirrored),) if (ROOT / mirrored).is_file() else (str(mirrored.parent),)
+    return (str(mirrored if (ROOT / mirrored).is_file() else mirrored.parent), *more)
 
 
 _COMPARE = {
@@ -155,6 +164,15 @@ def named_faults() -> Iterator[tuple[str, Fault]]:
         yield name, Fault(module, line, name, text.replace(entry["old"], entry["new"]), tuple(entry["tests"]))
 
 
+def reason_of(fault: Fault) -> str:
+    """Why a fault changes nothing, if it is on the list; otherwise nothing."""
+    line = (SOURCE / fault.module).read_text(encoding="utf-8").splitlines()[fault.line - 1].strip()
+    for reason, entry in tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).items():
+        if [str(fault.module), line, fault.about] in entry["faults"]:
+            return reason
+    return ""
+
+
 def drawn(package: str, number: int, seed: int) -> tuple[int, list[Fault]]:
     """How many faults a package can have, and a sample of them."""
     modules = sorted({path.relative_to(SOURCE) for pattern in PACKAGES[package] for path in SOURCE.glob(pattern)})
@@ -166,7 +184,8 @@ def drawn(package: str, number: int, seed: int) -> tuple[int, list[Fault]]:
 def tried(bench: Bench, faults: Sequence[Fault]) -> Iterator[tuple[Fault, Outcome]]:
     """Faults and what became of them, printed one by one."""
     for fault, outcome in bench.outcomes(faults):
-        print(f"{outcome}: {fault.module}:{fault.line} {fault.about}", flush=True)
+        reason = f" ({reason_of(fault) or 'not on the list'})" if outcome == "survived" else ""
+        print(f"{outcome}: {fault.module}:{fault.line} {fault.about}{reason}", flush=True)
         yield fault, outcome
 
 
@@ -175,15 +194,16 @@ def sample(bench: Bench, number: int, seed: int, only: Sequence[str]) -> int:
     rows, survivors = list[str](), list[Fault]()
     for package in only or PACKAGES:
         size, faults = drawn(package, number, seed)
-        counts = Counter[Outcome]()
+        counts = Counter[str]()
         for fault, outcome in tried(bench, faults):
-            counts[outcome] += 1
-            if outcome == "survived":
+            listed = outcome == "survived" and bool(reason_of(fault))
+            counts["change nothing" if listed else outcome] += 1
+            if outcome == "survived" and not listed:
                 survivors.append(fault)
-        killed, survived = counts["killed"], counts["survived"]
-        share = f"{killed / (killed + survived):.0%}" if killed + survived else ""
-        rows.append(f"| {package} | {size:,} | {killed + survived} | {killed} | {survived} | {share} |")
-    print("\n| package | faults | tried | killed | survived | share |\n|---|---|---|---|---|---|", *rows, sep="\n")
+        numbers = [counts[name] for name in ("killed", "change nothing", "survived", "its tests fail without it")]
+        rows.append(f"| {package} | {size:,} | {' | '.join(map(str, numbers))} |")
+    head = "| package | possible faults | killed | change nothing, by the list | survived | not decided |"
+    print(f"\n{head}\n|---|---|---|---|---|---|", *rows, sep="\n")
     print("\nSurvivors:", *(f"  {fault.module}:{fault.line} {fault.about}" for fault in survivors), sep="\n")
     return 0
 

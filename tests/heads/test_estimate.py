@@ -13,6 +13,7 @@ from whatwhere.heads.estimate import (
     bootstrap_means,
     clustered_shares,
     mean,
+    percentiles,
     ratios,
     share,
 )
@@ -119,3 +120,48 @@ def test_impossible_requests_are_refused() -> None:
         mean([1.0, 2.0, 3.0], [0, 1])
     with pytest.raises(WhatwhereError, match="expected values of at least one input"):
         bootstrap_means(np.ones((0, 1)))
+
+
+SQUARES = np.arange(10.0) ** 2
+
+
+def test_the_draws_of_a_seed_stay_what_they_were() -> None:
+    assert (mean(SQUARES).value, *mean(SQUARES).interval) == pytest.approx((28.5, 13.2, 45.4))
+    assert mean(SQUARES, np.arange(10) // 2).interval == pytest.approx((6.9, 52.1))
+    assert mean(SQUARES, seed=0) == mean(SQUARES)
+    drawn = bootstrap_means(SQUARES[:, None])
+    assert drawn.shape == (2000, 1)
+    assert (drawn == bootstrap_means(SQUARES[:, None], resamples=2000, seed=0)).all()
+    low, high = bootstrap_interval(SQUARES[:, None])
+    assert (low[0], high[0]) == pytest.approx((13.2, 45.4))
+    assert ratios(SQUARES[:, None], np.ones((10, 1)), [10]) == ratios(SQUARES[:, None], np.ones((10, 1)), [10], seed=0)
+
+
+def test_a_draw_of_the_kept_size_is_kept_and_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 8 * estimate._KEPT == 32 * 2**20  # bytes, as documented
+    known = estimate._times_drawn.cache_info
+    estimate._times_drawn.cache_clear()
+    monkeypatch.setattr(estimate, "_KEPT", 7 * 50)
+    bootstrap_means(np.arange(7.0)[:, None], resamples=50)
+    assert (known().misses, known().maxsize) == (1, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        estimate._times_drawn(7, 50, 0)[0, 0] = 1
+
+
+def test_a_single_observation_and_one_hit_among_several_inputs_have_their_intervals() -> None:
+    (alone,) = clustered_shares(np.ones((1, 1), bool), [0])
+    assert (alone.value, alone.interval, alone.n) == (1, share(1, 1).interval, 1)
+    (one,) = clustered_shares(np.array([[True], [False], [False], [False]]), [0, 0, 1, 1])
+    assert (one.value, one.interval, one.n) == (0.25, (0, 0.5), 4)
+
+
+@pytest.mark.parametrize("successes", [-1, 4])
+def test_fewer_than_no_successes_and_more_than_all_are_refused(successes: int) -> None:
+    with pytest.raises(WhatwhereError, match=f"expected 0 to 3 successes in 3 trials, got {successes}"):
+        share(successes, 3)
+
+
+def test_percentiles_are_those_of_the_middle_95_percent() -> None:
+    low, high = percentiles(np.stack([np.arange(1001.0), np.full(1001, np.nan)], 1))
+    assert (low[0], high[0]) == pytest.approx((25, 975))
+    assert np.isnan([low[1], high[1]]).all()

@@ -143,3 +143,43 @@ def test_a_norm_grows_with_the_scale_of_the_logits(make_layer: MakeLayer) -> Non
         frequency_use(Trace((replace(layer, scale=layer.scale * by),)), "norm").each for by in (1.0, 0.25)
     )
     np.testing.assert_allclose(quarter, whole / 4)
+
+
+def test_the_variance_is_the_default_and_one_plane_has_all_of_it(make_layer: MakeLayer) -> None:
+    layer = make_layer(width=2, batch=3)
+    use = frequency_use(Trace((layer,)))
+    assert use.measure == "variance"
+    np.testing.assert_allclose(use.each, 1)
+    assert use.undefined.tolist() == [[0, 0]]
+    assert use.dominant.tolist() == [[1, 1]]
+    assert use != replace(use), "told apart by what they are"
+    assert use.intervals() != use.intervals()
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_logits_that_differ_by_rounding_only_tell_no_plane_from_another(make_layer: MakeLayer, size: float) -> None:
+    layer = make_layer(batch=1, heads=1, seq=12)
+    same = torch.full((1, 1, 12, 8), size, dtype=torch.float64)
+    turned_back = layer.rotation.turn(same, -layer.key_positions)  # so that all keys are equal once they are rotated
+    use = frequency_use(Trace((replace(layer, keys=turned_back),)))
+    assert np.isnan(use.each).all()
+
+
+def test_intervals_are_those_of_seed_0_unless_asked_otherwise(make_layer: MakeLayer) -> None:
+    use = frequency_use(Trace((make_layer(batch=5), replace(make_layer(batch=5, seed=1), layer=1))))
+    first, again, other = use.intervals(), use.intervals(0), use.intervals(1)
+    assert first.weights_low.shape == (2, 2, 4) and first.id_low.shape == (2, 2)
+    np.testing.assert_array_equal(first.id_high, again.id_high)
+    assert (first.id_high != other.id_high).any()
+    assert first.id_low[0] == pytest.approx([2.064038992780565, 1.9825826359630216])
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("tile", [1, 100])
+def test_weights_do_not_depend_on_how_many_logits_are_held_at_a_time(
+    make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, measure: str, tile: int
+) -> None:
+    trace = Trace((make_layer(batch=3, queries=(2, 5, -1)),))
+    whole = frequency_use(trace, measure).each
+    monkeypatch.setattr("whatwhere.heads.frequency.TILE", tile)
+    np.testing.assert_allclose(frequency_use(trace, measure).each, whole, rtol=1e-9)

@@ -108,3 +108,16 @@ def test_the_bound_of_drawn_swaps_is_hoeffding_s_at_one_in_a_thousand(make_layer
     for samples in (100, 2_000):
         bound = score(trace, 0.1, samples=samples).bound
         assert 2 * math.exp(-2 * samples * bound**2) == pytest.approx(1e-3)
+
+
+def test_scores_are_told_apart_by_what_they_are(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(),)))
+    assert scores != replace(scores)
+    assert scores.bound == 1e-9 and scores.seq == 9 and scores.reading is None
+
+
+def test_entropies_and_own_attention_are_means_over_inputs_and_queries(make_layer: MakeLayer) -> None:
+    scores = score(Trace((make_layer(queries=(3, -1)),)))
+    torch.testing.assert_close(scores.entropy, scores.each_entropy.mean((1, 3)))
+    torch.testing.assert_close(scores.own, scores.each_own.mean((1, 3)))
+    assert scores.undefined.tolist() == [[0, 0]]

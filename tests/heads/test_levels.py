@@ -151,3 +151,17 @@ def test_swapping_tokens_at_some_places_is_swapping_keys_there(run: Run) -> None
     torch.testing.assert_close(swapped.each_positional[0], keys.each_positional[0], rtol=0, atol=1e-5)
     torch.testing.assert_close(swapped.each_symbolic[0], keys.each_symbolic[0], rtol=0, atol=1e-5)
     assert (swapped.each_positional - all_places.each_positional).abs().max() > 1e-3
+
+
+def test_the_last_query_may_be_named_for_swaps_of_tokens() -> None:
+    head, inputs = index_head(1.0, 5.0), tokens(2)[:, -5:]
+    named, plain = (score_model(head, inputs, level="tokens", queries=queries) for queries in ([-1], None))
+    torch.testing.assert_close(named.each_symbolic, plain.each_symbolic, rtol=0, atol=0)
+    assert (plain.tau, plain.level, plain.weighting.renormalised) == (1e-4, "tokens", False)
+
+
+def test_few_tokens_swapped_one_pair_at_a_time_are_scored_as_keys_are() -> None:
+    head, inputs = index_head(1.0, 5.0), tokens(3)[:, -6:]
+    keys, swapped = (score_model(head, inputs, 0.1, level=level) for level in ("keys", "tokens"))
+    for name in ("each_positional", "each_symbolic", "each_entropy", "each_own"):
+        torch.testing.assert_close(getattr(swapped, name), getattr(keys, name), rtol=0, atol=1e-12)

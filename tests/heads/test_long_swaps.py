@@ -209,3 +209,26 @@ def test_sampling_leaves_alone_what_few_swaps_decide(make_layer: MakeLayer) -> N
 def test_no_samples_are_refused(make_layer: MakeLayer) -> None:
     with pytest.raises(WhatwhereError, match="expected 1 or more samples, got 0"):
         score(Trace((make_layer(),)), samples=0)
+
+
+@pytest.mark.parametrize(("attended", "chosen"), [(4, 4), (5, 10)])
+def test_fewer_than_half_of_the_keys_are_chosen_or_all(attended: int, chosen: int) -> None:
+    mass = torch.zeros(1, 1, 10, dtype=torch.float64)
+    mass[..., :attended] = 1 / attended
+    assert int(important_keys(factors(mass, 1e-3, torch.ones(1, 10, dtype=torch.bool))).sum()) == chosen
+
+
+def test_the_swaps_drawn_from_a_seed_stay_what_they_were(make_layer: MakeLayer) -> None:
+    trace = Trace((make_layer(batch=1, heads=1, seq=60, size=0.6, queries=(40, -1)),))
+    for drawn in (score(trace, 0.1, samples=50), score(trace, 0.1, samples=50, seed=0)):
+        assert drawn.each_positional.flatten().tolist() == pytest.approx([0.21233784593175223, 0.5168334210614841])
+        assert drawn.each_symbolic.flatten().tolist() == pytest.approx([0.943501654663085, 0.9740356668507202])
+    assert score(trace, 0.1).each_positional.flatten().tolist() == pytest.approx(
+        [0.17238699212204348, 0.5283922388796217]
+    )
+
+
+def test_two_keys_have_one_swap_on_every_path(make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = both_paths(make_layer(seq=3), [Weighting(0.1)], monkeypatch)
+    torch.testing.assert_close(long, short, rtol=0, atol=1e-12)
+    assert not long.isnan().any()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.purity import KINDS, Purity, label_of, pure_over, purity, step_of_maximal_accuracy
+from whatwhere.heads.purity import GAMMAS, KINDS, SLACK, Purity, label_of, pure_over, purity, step_of_maximal_accuracy
 
 STEPS = np.array([0, 10, 20, 30])
 
@@ -110,3 +110,40 @@ def test_a_band_of_different_checkpoints_or_tolerances_is_refused() -> None:
     for band in ([], [one, other]):
         with pytest.raises(WhatwhereError, match="expected the purity of the same checkpoints at one gamma"):
             pure_over(band)
+
+
+def test_the_tolerances_are_those_of_the_appendix_and_the_larger_is_the_default() -> None:
+    assert (GAMMAS, SLACK) == ((0.1, 0.05), 0.005)
+    one = np.full((4, 1, 1), 0.92), np.full((4, 1, 1), 0.08)
+    assert purity(STEPS, *one).positional.all() and purity(STEPS, *one).gamma == 0.1
+    assert label_of(0.92, 0.08) == "positional"
+
+
+@pytest.mark.parametrize(
+    ("positional", "symbolic", "label"),
+    [
+        (0.75, 0.25, "positional"), (0.25, 0.75, "symbolic"), (0.75, 0.75, "uniform"), (0.75, 0.26, "mixed"),
+        (0.26, 0.75, "mixed"), (0.74, 0.25, "mixed"), (0.25, 0.74, "mixed"), (0.74, 0.75, "mixed"),
+    ],
+)  # fmt: skip
+def test_scores_at_the_tolerance_itself_are_pure(positional: float, symbolic: float, label: str) -> None:
+    assert label_of(positional, symbolic, 0.25) == label
+    found = purity(STEPS, np.full((4, 1, 1), positional), np.full((4, 1, 1), symbolic), 0.25)
+    assert (bool(found.positional.all()), bool(found.symbolic.all())) == (label == "positional", label == "symbolic")
+
+
+def test_purities_are_told_apart_by_what_they_are() -> None:
+    assert four_heads() != four_heads()
+
+
+def test_an_accuracy_just_within_the_slack_is_maximal() -> None:
+    rows = [{"step": 1.0, "accuracy": 0.5}, {"step": 2.0, "accuracy": 0.75}]
+    assert step_of_maximal_accuracy(rows, slack=0.25) == 1
+    assert step_of_maximal_accuracy(rows, slack=0.125) == 2
+    assert math.isnan(step_of_maximal_accuracy([]))
+
+
+def test_a_band_of_other_checkpoints_is_refused() -> None:
+    one, other = (purity(steps, np.ones((4, 1, 1)), np.ones((4, 1, 1))) for steps in (STEPS, STEPS + 1))
+    with pytest.raises(WhatwhereError, match="got 2 that differ"):
+        pure_over([one, other])

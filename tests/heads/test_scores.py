@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from checked_types import unchecked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from whatwhere.heads.head_scores import HeadScores
 from whatwhere.heads.scores import score, score_weightings
 from whatwhere.heads.swaps import swap_cosines
 from whatwhere.heads.weighting import TAUS, Weighting
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.model.gptj import GPTJ
 from whatwhere.model.rope import interleaved_to_half, rope_frequencies
 from whatwhere.model.shape import ModelConfig
@@ -296,3 +298,70 @@ def test_weights_drawn_around_0_give_uniform_attention_only_if_they_are_small() 
     columns = ["positional", "symbolic", "entropy_share"]
     assert (shares[0.02][columns].to_numpy() > 0.95).all()
     assert (shares[0.4][columns].to_numpy()[:, [0, 2]] < (0.8, 0.2)).all()
+
+
+def test_up_to_40_keys_all_swaps_are_computed_at_once(make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the path for long inputs")
+
+    monkeypatch.setattr(whatwhere.heads.scores, "long_scores", refuse)
+    score(Trace((make_layer(seq=40),)))
+    with pytest.raises(AssertionError, match="long inputs"):
+        score(Trace((make_layer(seq=41),)))
+
+
+@pytest.mark.parametrize("tile", [1, 300])
+def test_short_inputs_are_scored_some_at_a_time(
+    make_layer: MakeLayer, monkeypatch: pytest.MonkeyPatch, tile: int
+) -> None:
+    trace = Trace((make_layer(batch=5, queries=(3, -1)),))
+    whole = score(trace, 0.1)
+    monkeypatch.setattr(whatwhere.heads.scores, "SHORT_TILE", tile)
+    parts = score(trace, 0.1)
+    for name in ("each_positional", "each_symbolic", "each_entropy", "each_own"):
+        torch.testing.assert_close(getattr(parts, name), getattr(whole, name), rtol=0, atol=1e-12)
+
+
+def test_one_sample_and_the_largest_seed_are_taken(make_layer: MakeLayer) -> None:
+    trace = Trace((make_layer(seq=50, size=0.6),))
+    assert score(trace, 0.1, samples=1, seed=LARGEST_SEED).inputs == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0.5}, "expected 1 or more samples, got 0.5"),
+        ({"samples": -1}, "expected 1 or more samples, got -1"),
+        ({"seed": -1}, "expected a seed of 0 or more, and at most .*, got -1"),
+        ({"seed": 0.5}, "expected a seed of 0 or more, and at most .*, got 0.5"),
+        ({"seed": LARGEST_SEED + 1}, "expected a seed of 0 or more, and at most .*, got 9223372036854775808"),
+        ({"among": [0.5]}, r"expected positions among which keys are swapped, got \[0.5\]"),
+    ],
+)
+def test_impossible_options_are_refused(make_layer: MakeLayer, options: dict, message: str) -> None:
+    with unchecked(), pytest.raises(WhatwhereError, match=message):
+        score(Trace((make_layer(),)), **options)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_queries_that_are_no_numbers_and_what_is_no_trace_are_refused(make_layer: MakeLayer, bad: float) -> None:
+    layer = make_layer()
+    layer.queries[1, 0, 0, 3] = bad
+    with pytest.raises(WhatwhereError, match="expected finite queries, got some in layer 0 that are not"):
+        score(Trace((layer,)))
+    with unchecked(), pytest.raises(WhatwhereError, match="expected a trace, got a LayerTrace; make one with"):
+        score(layer)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_weighting_by_renormalised_attention_leaves_out_all_but_the_counted_keys(make_layer: MakeLayer) -> None:
+    layer, among = make_layer(seq=7), (0, 2, 5)
+    found = score(Trace((layer,)), 0.1, renormalised=True, among=among)
+    m = layer.content_by_position(0)[0, 0]
+    attention = torch.stack([m[p, p] for p in among]).softmax(0)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    cosines = []
+    for a, b in pairs:
+        i, j = among[a], among[b]
+        cosines.append(swap_cosines(m[i, i] - m[j, j], m[j, i] - m[i, j])[1])
+    weights = torch.stack([(attention[a] - attention[b]).abs() / 0.1 for a, b in pairs]).softmax(0)
+    assert float(found.each_symbolic[0, 0, 0, 0]) == pytest.approx(float(weights @ torch.stack(cosines)), abs=1e-12)

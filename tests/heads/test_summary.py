@@ -75,3 +75,32 @@ def test_windows_are_scored_apart_with_the_attention_they_get(run: Run) -> None:
 def test_an_impossible_tolerance_is_refused(run: Run) -> None:
     with pytest.raises(WhatwhereError, match="expected a gamma between 0"):
         summarise(run.load(0), run.task.sample(4, seed=0).tokens, gamma=0.7)
+
+
+def test_by_default_the_larger_tolerance_and_seed_0_count(run: Run) -> None:
+    found = score_model_weightings(run.load(10), run.task.sample(20, seed=0).tokens, [Weighting(0.1)] * 2)
+    rows = summary_rows(*found)
+    assert rows == summary_rows(*found, gamma=0.1, seed=0)
+    assert rows != summary_rows(*found, seed=1)
+    assert estimates(found[0]) == estimates(found[0], 0) != estimates(found[0], 1)
+
+
+def test_a_summary_has_the_facts_of_each_head_in_their_places(run: Run) -> None:
+    plain, renormalised = score_model_weightings(
+        run.load(10), run.task.sample(20, seed=0).tokens, [Weighting(0.1), Weighting(0.1, renormalised=True)]
+    )
+    for row in summary_rows(plain, renormalised):
+        at = row.layer, row.head
+        assert row.entropy == float(plain.entropy[at]) and row.own == float(plain.own[at])
+        assert row.renormalised_positional == float(renormalised.positional[at])
+        assert row.renormalised_symbolic == float(renormalised.symbolic[at])
+        assert row.undefined == 0
+
+
+def test_windows_are_scored_at_the_authors_temperature_unless_asked_otherwise(run: Run) -> None:
+    tokens, model = run.task.sample(6, seed=0).tokens, run.load(10)
+    windows = {"target": range(8), "rest": range(8, 17)}
+    assert score_windows(model, tokens, windows) == score_windows(model, tokens, windows, 1e-4)
+    expected = score_model(model, tokens, renormalised=True, among=range(8, 17))
+    rows = [row for row in score_windows(model, tokens, windows) if row.window == "rest"]
+    assert [row.positional for row in rows] == pytest.approx(expected.positional.flatten().tolist())

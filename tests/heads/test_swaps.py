@@ -216,3 +216,15 @@ def test_short_inputs_fit_layers_with_the_same_queries_keys_and_frequencies(
     assert not short.fits(make_layer(queries=(5, -1)), counted)
     assert not short.fits(layer, Weighting(among=(1, 2, 3)).counted(layer))
     assert not short.fits(make_layer(queries=(4, -1), rotated=4), counted)
+
+
+def test_attention_and_entropy_of_the_compiled_scores_are_those_of_the_layer(
+    make_layer: Callable[..., LayerTrace],
+) -> None:
+    layer = make_layer(seq=7, queries=(3, 6))
+    found = score_part(layer, [Weighting(0.1)], ShortInputs(layer, Weighting().counted(layer)).scores)
+    attention = layer.attention()
+    torch.testing.assert_close(found[0, 3, :, :, 0], attention[:, :, 0, 3])
+    torch.testing.assert_close(found[0, 3, :, :, 1], attention[:, :, 1, 6])
+    seen = attention[:, :, 1]
+    torch.testing.assert_close(found[0, 2, :, :, 1], -(seen * seen.log()).sum(-1))

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from checked_types import unchecked
 
 from whatwhere.errors import WhatwhereError
-from whatwhere.heads.weighting import TAU, TAUS, Weighting, band, reading_mask
+from whatwhere.heads.weighting import FIRST_QUERY, READINGS, TAU, TAUS, Weighting, band, reading_mask
+from whatwhere.machine.limits import LEAST_TAU
 from whatwhere.tasks import LetterTask, NumberTask
 
 
@@ -51,3 +53,22 @@ def test_impossible_readings_are_refused() -> None:
 
 def test_the_papers_score_is_the_default() -> None:
     assert Weighting() == Weighting(tau=1e-4, renormalised=False, among=None)
+
+
+def test_the_least_tau_is_taken_and_less_is_not() -> None:
+    assert Weighting(LEAST_TAU).tau == LEAST_TAU == 1e-30
+    with pytest.raises(
+        WhatwhereError, match=r"expected a tau above 0, got 5e-31; 1e-30 is the least, 0.0001 the default"
+    ):
+        Weighting(LEAST_TAU / 2)
+    with unchecked(), pytest.raises(WhatwhereError, match="expected a tau above 0, got x"):
+        Weighting("x")  # pyright: ignore[reportArgumentType]
+
+
+def test_all_begins_where_a_query_has_two_keys_before_it() -> None:
+    assert FIRST_QUERY == 2 and READINGS == ("last", "path", "all")
+    assert reading_mask("all", 2, 1).tolist() == [[False, False]]
+
+
+def test_a_path_of_one_position_has_no_pointer() -> None:
+    assert not reading_mask("path", 3, 1, np.array([[2, -1]])).any()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checked_types import unchecked
 
 from whatwhere.errors import MissingExtraError, WhatwhereError
 from whatwhere.model.checkpoint import weights_of
@@ -330,3 +331,115 @@ def test_what_others_wrote_is_sent_at_the_end(elsewhere: tuple[str, Path]):
     assert not (there / "theirs.txt").exists()
     remote.send_rest()
     assert (there / "theirs.txt").read_text() == "of a helper"
+
+
+def test_what_is_copied_is_said_and_only_what_was_asked_for_is_fetched(elsewhere: tuple[str, Path]):
+    url, there = elsewhere
+    (there / "deep").mkdir(parents=True)
+    for name in ("a.csv", "b.json", "deep/c.csv"):
+        (there / name).write_text(name)
+    said: list[str] = []
+    here = Path(local(url, said.append, only=("*.csv",)))
+    assert said == [f"Fetching 2 files from {url} ..."]
+    assert sorted(path.name for path in here.rglob("*") if path.is_file()) == ["a.csv", "c.csv"]
+    forget()
+    change(here / "a.csv", "mine")
+    said.clear()
+    local(url, said.append)
+    assert said == [f"Fetching 1 files from {url} ...", f"Sending 1 files that were not yet at {url} ..."]
+    assert (there / "a.csv").read_text() == "mine" and (here / "b.json").read_text() == "b.json"
+
+
+def test_locks_and_what_is_being_written_are_no_results_of_either_side(elsewhere: tuple[str, Path]):
+    url, there = elsewhere
+    there.mkdir()
+    for name in (".train.lock", "half.csv.partial", "whole.csv"):
+        (there / name).write_text(name)
+    here = Path(local(url))
+    assert [path.name for path in here.rglob("*") if path.is_file()] == ["whole.csv"]
+    (here / ".lock").write_text("")
+    (here / "b.partial").write_text("")
+    remote.send_rest()
+    assert sorted(path.name for path in there.iterdir()) == [".train.lock", "half.csv.partial", "whole.csv"]
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_object_stores_get_files_as_they_are_and_others_a_file_that_is_renamed(
+    elsewhere: tuple[str, Path], monkeypatch: pytest.MonkeyPatch, renamed: bool
+):
+    here = Path(local(elsewhere[0] if renamed else "memory://bucket/run"))
+    [mirror] = remote._mirrors
+    put: list[str] = []
+    whole = type(mirror.files).put_file
+
+    def noted(self: object, source: str, target: str, **more: object) -> None:
+        put.append(target)
+        whole(self, source, target, **more)
+
+    monkeypatch.setattr(type(mirror.files), "put_file", noted)
+    write_text(here / "a.txt", "whole")
+    assert put == [f"{mirror.root}/a.txt{'.partial' * renamed}"]
+    assert mirror.files.cat_file(f"{mirror.root}/a.txt") == b"whole"
+    remove_file(here / "a.txt")
+    assert not mirror.files.exists(f"{mirror.root}/a.txt")
+
+
+def test_what_a_file_system_lists_is_never_remembered(elsewhere: tuple[str, Path]):
+    one, other = Mirror.of(elsewhere[0]), Mirror.of(elsewhere[0])
+    assert one.files is not other.files
+    assert one.files.dircache.use_listings_cache is False
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FileNotFoundError("no such place."), r"could not be read: no such place\. Is there a bucket .*Create it"),
+        (OSError(), r"could not be read: OSError\. Once it can be reached, the same command .* continues\."),
+        (WhatwhereError("our own words"), "^our own words$"),
+    ],
+)
+def test_each_reason_of_a_failure_has_its_advice(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str):
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(type(Mirror.of("file:///tmp/nowhere").files), "find", fails)
+    with pytest.raises(WhatwhereError, match=message):
+        local("file:///tmp/nowhere")
+
+
+def test_a_part_of_a_place_is_shown_as_its_address_and_a_neighbour_as_it_is(elsewhere: tuple[str, Path]):
+    url, _ = elsewhere
+    here = Path(local(url))
+    assert shown(here.parent / "beside") == str(here.parent / "beside")
+    assert local(f"{url}") == str(here)
+    assert len(remote._mirrors) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "stored"),
+    [("s3://bucket/run", True), ("S3://bucket", True), ("file:///tmp", False), ("s3:/bucket", False), ("c://x", False)],
+)
+def test_addresses_of_object_stores_are_known_by_their_scheme(place: str, stored: bool):
+    assert remote.is_stored(place) is stored
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("", "expected a directory, got an empty name"),
+        ("a\0b", "expected a directory, got an empty name"),
+        ("~nobody-of-this-name/x", "expected a directory, got '~nobody-of-this-name/x'"),
+        (3, "expected a directory, got a int: 3"),
+    ],
+)
+def test_what_names_no_place_is_refused(place: object, message: str):
+    with unchecked(), pytest.raises(WhatwhereError, match=message):
+        remote.name_of_place(place)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_name_stands_for_itself_and_a_tilde_for_the_home(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert remote.name_of_place("runs/a") == "runs/a"
+    assert remote.name_of_place(Path("runs/a")) == "runs/a"
+    assert remote.name_of_place("~/a") == "/home/somebody/a"
+    assert remote.name_of_place("s3://bucket/~a") == "s3://bucket/~a"

@@ -1,8 +1,11 @@
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,3 +111,35 @@ def test_a_record_within_another_becomes_plain() -> None:
 
     assert plain(Outer(Inner((1, 2)), float("nan"))) == {"inner": {"sizes": [1, 2]}, "share": None}
     assert plain({"of": Inner((3,))}) == {"of": {"sizes": [3]}}
+
+
+def test_a_document_is_indented_by_two_and_keeps_its_letters(tmp_path: Path):
+    write_json(tmp_path / "a.json", {"ü": [1], "b": {}})
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == '{\n  "ü": [\n    1\n  ],\n  "b": {}\n}\n'
+
+
+def test_a_missing_document_is_named(tmp_path: Path):
+    with pytest.raises(WhatwhereError, match=r"expected the settings at .* got no such file"):
+        read_json(tmp_path / "a.json", "the settings")
+
+
+def test_numbers_and_arrays_of_libraries_become_plain():
+    assert plain(np.array([[1, 2], [3, 4]])) == [[1, 2], [3, 4]]
+    assert plain(np.float64(0.5)) == 0.5 and plain(np.int32(3)) == 3
+    assert plain([math.nan, math.inf, -math.inf, pd.NA, np.float64("nan")]) == [None] * 5
+    assert plain({1: (True, "x", None)}) == {"1": [True, "x", None]}
+    assert plain(Inner) is Inner, "a class is no record"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [({}, "an object"), ([], "a list"), ("x", "a text"), (True, "true or false"), (None, "null"), (1, "a number"),
+     (1.5, "a number"), ((1,), "tuple")],
+)  # fmt: skip
+def test_what_stands_in_the_place_of_a_record_is_called_by_its_kind(value: object, kind: str):
+    if isinstance(value, dict):
+        with pytest.raises(WhatwhereError, match="expected the field 'name', got none"):
+            parse(Outer, value, "it")
+    else:
+        with pytest.raises(WhatwhereError, match=f"it: expected a JSON object, got {kind}"):
+            parse(Outer, value, "it")

@@ -8,7 +8,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.store import files
-from whatwhere.store.files import read_bytes, read_text, remove_file, whole_file, write_text
+from whatwhere.store.files import cache_directory, read_bytes, read_text, remove_file, whole_file, write_text
 
 
 def test_a_file_appears_only_when_writing_succeeded(tmp_path: Path):
@@ -143,3 +143,75 @@ def test_what_may_have_no_end_or_never_begin_is_not_read(tmp_path: Path):
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(WhatwhereError, match="got a device or a pipe; name a file"):
             read_bytes(path, "a table")
+
+
+def test_the_cache_is_where_the_user_wants_it_or_below_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    assert cache_directory("kernels") == tmp_path / "mine" / "whatwhere" / "kernels"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for empty in (lambda: monkeypatch.setenv("XDG_CACHE_HOME", ""), lambda: monkeypatch.delenv("XDG_CACHE_HOME")):
+        empty()
+        assert cache_directory("kernels") == tmp_path / ".cache" / "whatwhere" / "kernels"
+
+
+def test_a_new_file_may_be_read_by_whom_the_user_allows_and_its_temporary_name_cannot_be_guessed(tmp_path: Path):
+    before = os.umask(0o022)
+    try:
+        with whole_file(tmp_path / "file.txt") as beside:
+            middle = beside.name.split(".")[-2]
+            assert len(middle) == 16 and int(middle, 16) >= 0
+            assert beside.name == f"file.txt.{socket.gethostname()}.{os.getpid()}.{middle}.partial"
+        assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o644
+    finally:
+        os.umask(before)
+
+
+def test_a_file_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_text(tmp_path / "a", "four")
+    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: 4)
+    assert read_bytes(tmp_path / "a", "it") == b"four"
+    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: 3)
+    with pytest.raises(WhatwhereError, match=r"it at .* would take about"):
+        read_bytes(tmp_path / "a", "it")
+
+
+def test_names_with_patterns_and_other_files_keep_their_own_leftovers(tmp_path: Path):
+    host, dead = socket.gethostname(), 2**22 + 1
+    names = [f"{name}.{host}.{pid}.aa.partial" for name, pid in (("f[1]", dead), ("f1", dead), ("f[1]", "x"))]
+    names.append(f"f[1].elsewhere.{dead}.aa.partial")
+    for name in names:
+        (tmp_path / name).write_text("")
+    write_text(tmp_path / "f[1]", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["f[1]", *names[1:]])
+
+
+def test_a_directory_that_cannot_be_opened_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened, whole = [], os.open
+
+    def refuse(path: Path, flags: int, *mode: int) -> int:
+        if Path(path) == tmp_path:
+            opened.append(path)
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return whole(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
+    write_text(tmp_path / "file.txt", "x")
+    assert opened == [tmp_path] and (tmp_path / "file.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("error", "runs"), [(None, True), (PermissionError, True), (ProcessLookupError, False), (OverflowError, False)]
+)
+def test_a_process_runs_unless_there_is_none_of_its_number(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None, runs: bool
+):
+    asked: list[tuple[int, int]] = []
+
+    def kill(pid: int, signal: int) -> None:
+        asked.append((pid, signal))
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert files._runs(17) is runs
+    assert asked == [(17, 0)], "signal 0 asks and does nothing"

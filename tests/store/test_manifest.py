@@ -1,6 +1,7 @@
 import json
 import shutil
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,84 @@ def test_a_dangling_link_is_no_lost_file(tmp_path: Path):
     assert made.has_lost_files()
     (made.directory / "a.csv").symlink_to(tmp_path / "nowhere")  # refused elsewhere, not measured again
     assert not made.has_lost_files()
+
+
+def test_fingerprints_stay_what_they_were():
+    """Directories on disk and claims are known by them."""
+    assert fingerprint({"b": (1, 2.5, None), "a": "ü"}) == "b7f18cc940079559"
+
+
+def test_a_wrong_file_is_read_five_times_before_it_is_refused(manifest: Manifest, monkeypatch: pytest.MonkeyPatch):
+    manifest.put("a.csv", b"x")
+    (manifest.directory / "a.csv").write_bytes(b"y")
+    slept: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", slept.append)
+    with pytest.raises(WhatwhereError, match="is not the file that"):
+        again(manifest).get("a.csv", "it")
+    assert slept == [0.05] * 5
+
+
+def test_the_manifest_of_new_results_says_what_they_are_and_that_they_are_not_whole(manifest: Manifest):
+    record = again(manifest).record
+    assert (record.format, record.kind, record.complete, record.seconds) == (2, "length", False, 0)
+    assert (record.settings, record.inputs) == ({"inputs": 3, "lengths": [1, 2]}, {"model": "ab"})
+    assert (record.files, record.writing, record.whatwhere) == ({}, {}, version("whatwhere"))
+    manifest.finish(2.0)
+    manifest.pause(1.0)
+    assert (again(manifest).record.complete, again(manifest).record.seconds) == (False, 3)
+
+
+def test_results_of_this_kind_and_settings_may_be_of_any_inputs(manifest: Manifest):
+    settings = {"inputs": 3, "lengths": (1, 2)}
+    assert again(manifest).is_made_with("length", settings)
+    assert not again(manifest).is_made_with("geometry", settings)
+    assert not again(manifest).is_made_with("length", {})
+    assert not Manifest(manifest.directory / "none").is_made_with("length", settings)
+    manifest.finish(0.0)
+    assert again(manifest).is_current("length", settings, {"model": "ab"})
+    assert not again(manifest).is_current("length", settings, {"model": "cd"})
+
+
+def test_results_with_a_removed_file_are_not_current(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    manifest.put("b.csv", b"y")
+    manifest.finish(0.0)
+    (manifest.directory / "a.csv").unlink()
+    assert not again(manifest).is_current("length", {"inputs": 3, "lengths": (1, 2)}, {"model": "ab"})
+    assert not again(manifest).has("a.csv") and again(manifest).has("b.csv")
+
+
+def test_a_directory_that_is_made_for_a_lock_and_removed_does_not_come_back(tmp_path: Path):
+    made = Manifest(tmp_path / "results")
+    made.begin("length", {}, {}, held=True)
+    with pytest.raises(WhatwhereError, match="was removed while it was written to"):
+        made.put("a.csv", b"x")
+    unheld = again(made)
+    unheld.begin("length", {}, {})
+    unheld.put("a.csv", b"x")
+    assert again(made).has("a.csv")
+
+
+@pytest.mark.parametrize("content", [{"format": "2"}, {"format": True}, {"format": None}, {"format": 3}])
+def test_a_format_that_is_no_number_or_newer_is_refused(manifest: Manifest, content: dict[str, object]):
+    known = json.loads(manifest.path.read_text())
+    manifest.path.write_text(json.dumps({**known, **content}))
+    with pytest.raises(WhatwhereError, match="expected a format up to 2, got"):
+        _ = again(manifest).record
+
+
+def test_a_link_in_the_place_of_a_table_is_named(manifest: Manifest, tmp_path: Path):
+    manifest.put("a.csv", b"x")
+    (tmp_path / "elsewhere").write_bytes(b"x")
+    (manifest.directory / "a.csv").unlink()
+    (manifest.directory / "a.csv").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WhatwhereError, match="expected a file at"):
+        again(manifest).has("a.csv")
+
+
+def test_advice_of_the_caller_ends_the_message(manifest: Manifest):
+    manifest.put("a.csv", b"x")
+    with pytest.raises(WhatwhereError, match=r"expected settings_of 3, got None; use --force\."):
+        again(manifest).begin(
+            "length", {"inputs": 3, "lengths": [1, 2], "settings_of": 3}, {"model": "ab"}, advice="use --force"
+        )

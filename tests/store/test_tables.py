@@ -84,3 +84,29 @@ def test_any_bytes_after_the_header_end_in_a_table_or_in_our_own_error(content: 
     header = ",".join(columns(Row)).encode() + b"\n"
     with suppress(WhatwhereError):
         from_frame(Row, read_csv(Row, header + content, "it"))
+
+
+def test_numbers_have_ten_digits_and_lines_end_alike():
+    frame = to_frame(Interval, [Interval(1 / 3, 1e-12, 1), Interval(float("nan"), 123456789012.5, 2)])
+    assert write_csv(frame) == b"value,low,n\n0.3333333333,1e-12,1\n,1.23456789e+11,2\n"
+
+
+def test_lines_of_windows_are_read_too():
+    content = write_csv(to_frame(Row, ROWS)).replace(b"\n", b"\r\n")
+    assert len(from_frame(Row, read_csv(Row, content, "it"))) == 3
+
+
+def test_optional_numbers_and_truths_may_be_missing_and_others_may_not():
+    @dataclass(frozen=True)
+    class Optional:
+        count: int | None
+        sure: bool | None
+        share: float | None
+        name: str
+
+    rows = [Optional(1, True, 0.5, "a"), Optional(None, None, None, "")]
+    content = write_csv(to_frame(Optional, rows))
+    assert from_frame(Optional, read_csv(Optional, content, "it")) == rows
+    assert to_frame(Optional, rows).dtypes.astype(str).tolist()[:3] == ["Int64", "boolean", "float64"]
+    with pytest.raises(WhatwhereError, match="it is damaged"):
+        read_csv(Interval, b"value,low,n\n1,1,\n", "it")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.machine import memory
-from whatwhere.store.tensors import load_tensors, save_tensors
+from whatwhere.store.tensors import _checksum, load_tensors, save_tensors
 
 
 def test_tensors_come_back_with_their_metadata(tmp_path: Path):
@@ -87,3 +87,29 @@ def test_a_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, m
     monkeypatch.setattr(memory, "free_bytes", lambda: 1)
     with pytest.raises(WhatwhereError, match=r"a model at .* would take about"):
         load_tensors(tmp_path / "t.safetensors", "a model")
+
+
+@pytest.mark.parametrize("form", ["x", "", "-1", "1.0", "9" * 5000])
+def test_a_format_that_is_no_known_number_is_refused(tmp_path: Path, form: str):
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(2)}, tmp_path / "t.safetensors", metadata={"whatwhere.format": form})
+    with pytest.raises(WhatwhereError, match="expected a format up to 1, got"):
+        load_tensors(tmp_path / "t.safetensors", "a model")
+
+
+def test_the_checksum_covers_names_kinds_shapes_and_notes():
+    array = np.arange(6, dtype=np.int32)
+    others = [{"b": array}, {"a": array.astype(np.int64)}, {"a": array.reshape(2, 3)}, {"a": array + 1}]
+    known = {_checksum(arrays, {}) for arrays in ({"a": array}, {"a": array, "b": array}, *others)}
+    known |= {_checksum({"a": array}, {"k": value}) for value in "vw"}
+    assert len(known) == 8
+    both = {"a": array, "b": array + 1}
+    assert _checksum(both, {"k": "v", "l": "w"}) == _checksum(dict(reversed(both.items())), {"l": "w", "k": "v"})
+
+
+def test_a_file_that_just_fits_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "t.safetensors"
+    save_tensors(path, {"a": np.zeros(2)})
+    monkeypatch.setattr(memory, "free_bytes", lambda: path.stat().st_size)
+    assert load_tensors(path, "a model")[1] == {}

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 
+import numpy as np
 import pytest
 
 
@@ -24,3 +26,13 @@ def follow_by_hand(words: list[str], number: bool) -> list[int]:
 @pytest.fixture(scope="session")
 def by_hand() -> Callable[[list[str], bool], list[int]]:
     return follow_by_hand
+
+
+@pytest.fixture(scope="session")
+def digest() -> Callable[..., str]:
+    """The first digits of the checksum of some arrays: what is drawn from a seed must stay what it was."""
+
+    def of(*arrays: np.ndarray) -> str:
+        return sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:12]
+
+    return of

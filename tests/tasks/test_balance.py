@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whatwhere.tasks.balance import balanced_cells, below, random_orders, random_subset
+from whatwhere.tasks.balance import balanced_cells, below, random_orders, random_subset, running_count
 
 
 def spread(counts: np.ndarray) -> int:
@@ -56,3 +56,19 @@ def test_orders_are_permutations_with_the_prescribed_item_first_and_uniform_afte
     _, counts = np.unique(order, axis=1, return_counts=True)
     assert len(counts) == 24
     assert abs(counts - n / 24).max() < 5 * (n / 24) ** 0.5
+
+
+def test_places_that_are_marked_are_counted_up_to_each():
+    marks = np.random.default_rng(0).random((9, 40)) < 0.4
+    assert (running_count(marks) == marks.cumsum(0)).all()
+
+
+def test_what_is_drawn_from_a_seed_stays_what_it_was(digest):
+    def rng():
+        return np.random.default_rng(5)
+
+    assert digest(*balanced_cells(rng(), 50, 6, 4)) == "a19c2cc0848f"
+    subsets = random_subset(rng(), np.ones((3, 4), bool), np.array([0, 1, 2, 3]))
+    assert subsets.sum(0).tolist() == [0, 1, 2, 3]
+    assert random_orders(rng(), np.array([2, 0, 1]), 4).T.tolist() == [[2, 3, 1, 0], [0, 3, 2, 1], [1, 0, 3, 2]]
+    assert below(rng(), np.array([1, 5, 9]), 3).tolist() == [0, 4, 0]

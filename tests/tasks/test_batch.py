@@ -5,7 +5,7 @@ import pytest
 
 from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import LetterTask, NumberTask
-from whatwhere.tasks.batch import hops_of
+from whatwhere.tasks.batch import hops_of, paths_through
 
 TASK = LetterTask()
 
@@ -55,3 +55,16 @@ def test_bare_ids_cannot_become_text():
 
 def test_hops_are_counted_from_paths():
     assert hops_of(np.array([[16, 9, 3, -1], [16, 2, -1, -1], [16, 15, 14, 1]])).tolist() == [2, 1, 3]
+
+
+def test_batches_are_told_apart_by_what_they_are_and_not_by_what_they_hold():
+    batch = TASK.sample(2)
+    assert batch != replace(batch)
+    assert len({batch, replace(batch), batch}) == 2
+
+
+def test_a_path_goes_from_the_query_through_the_visited_tokens_to_the_answer():
+    visited = np.array([[True, False, False], [False, False, True], [True, False, False]])
+    paths = paths_through(visited, np.array([4, 0, 3]), target=5, max_hops=3)
+    assert paths.tolist() == [[8, 7, 5, 4], [8, 0, -1, -1], [8, 6, 3, -1]]
+    assert paths.dtype == hops_of(paths).dtype == np.int32

@@ -233,3 +233,31 @@ def test_a_token_that_only_the_letters_visit_points_to_any_other_earlier_token_o
     for place in np.unique(at):
         moved = (after - before)[at == place] % place
         assert set(moved.tolist()) == set(range(1, place))
+
+
+@pytest.mark.parametrize(("where", "drawn"), [("last", "1bf2a9b3ed4d"), ("every", "e7cf11f09b48")])
+def test_the_conflicts_of_a_seed_stay_what_they_were(digest, where: str, drawn: str) -> None:
+    inputs = BothTask(letters=8, max_hops=4).conflicts(60, seed=7, extra_target=3, where=where)
+    assert digest(inputs.batch.tokens, inputs.positional, inputs.positional_paths) == drawn
+
+
+def test_conflicts_are_by_default_of_every_hop_from_seed_0_and_not_longer() -> None:
+    task = BothTask()
+    plain, told = task.conflicts(30), task.conflicts(30, None, 0, 0, "every")
+    assert (plain.batch.tokens == told.batch.tokens).all()
+    assert plain != told, "told apart by what they are, not by what they hold"
+
+
+def test_just_enough_pre_target_tokens_for_two_paths_are_enough() -> None:
+    task = BothTask(letters=8, max_hops=4, context=6)
+    inputs = task.conflicts(40, hops=4, seed=2)
+    assert (task.solve_positional(inputs.batch.tokens) == inputs.positional).all()
+    with pytest.raises(WhatwhereError, match="two paths need 6 pre-target tokens, and there are 5"):
+        BothTask(letters=8, max_hops=4, context=5).conflicts(40, hops=4)
+
+
+def test_sizes_are_given_by_name_and_the_smallest_are_taken() -> None:
+    with pytest.raises(TypeError):
+        BothTask(8)  # pyright: ignore[reportCallIssue]
+    assert BothTask(target=3).sample(4).tokens.shape == (4, 12)
+    assert (BothTask().letters, BothTask().integers, BothTask().max_hops) == (6, 8, 2)

@@ -168,3 +168,54 @@ def test_a_directory_without_a_manifest_is_refused(tmp_path):
 def test_hop_classes_without_a_sequence_count_none():
     task = NumberTask()
     assert hop_counts(task, task.sample(5, hops=1, seed=0)) == {"1": 5, "2": 0, "3": 0, "4": 0}
+
+
+@pytest.mark.parametrize(
+    ("task", "drawn"),
+    [
+        (NumberTask(), ("c141109296c3", "06ce6e3cc48b", "fb05186780c1")),
+        (LetterTask(), ("fe7e2485647e", "e35ef6ab378f", "0f5183fd87ff")),
+    ],
+    ids=["number", "letter"],
+)
+def test_the_splits_of_a_seed_stay_what_they_were(task, drawn, digest):
+    """Shipped models and results were made from such data."""
+    splits = task.dataset(800, seed=3).splits().values()
+    assert tuple(digest(split.tokens, split.answers, split.hops, split.paths) for split in splits) == drawn
+
+
+def test_data_sets_are_told_apart_by_what_they_are():
+    dataset = NumberTask().dataset(800)
+    assert dataset != replace(dataset)
+
+
+def test_data_that_do_not_fit_are_refused_before_they_are_drawn(monkeypatch):
+    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: 1)
+    with pytest.raises(WhatwhereError, match="720 sequences of 17 tokens would take about"):
+        NumberTask().split("train", 800)
+
+
+@pytest.mark.parametrize(("key", "wrong"), [("task", "number"), ("seed", "3"), ("sha256", [])])
+def test_a_manifest_whose_parts_are_of_another_kind_is_refused(saved, key, wrong):
+    _, directory = saved
+    manifest = json.loads((directory / "manifest.json").read_text())
+    write_json(directory / "manifest.json", {**manifest, key: wrong})
+    with pytest.raises(WhatwhereError, match=f"lacks {key}; make the data again"):
+        load_dataset(directory)
+
+
+def test_a_split_without_an_array_is_refused(saved):
+    _, directory = saved
+    path = directory / "test.safetensors"
+    arrays, _ = load_tensors(path, "the split")
+    for name in ARRAYS:
+        save_tensors(path, {key: array for key, array in arrays.items() if key != name})
+        with pytest.raises(WhatwhereError, match=r"should hold .* as int32"):
+            load_dataset(directory)
+
+
+def test_paths_that_end_elsewhere_are_refused(saved):
+    _, directory = saved
+    rewrite(directory, paths=lambda x: np.where(x < 0, x, np.maximum(x - 1, 0)))
+    with pytest.raises(WhatwhereError, match="holds hops or paths that do not lead to its answers"):
+        load_dataset(directory)

@@ -164,3 +164,14 @@ def test_doubling_leaves_sums_that_no_integer_can_say():
     assert vocabulary.decode(index_doubling(tokens, vocabulary)[0]) == "a 1 2 3"
     tokens = vocabulary.encode("a b 1 2 2 2")[None]
     assert vocabulary.decode(index_doubling(tokens, vocabulary)[0]) == "a b 1 2 3 2"
+
+
+def test_a_sequence_of_one_pointer_points_nowhere_and_stays():
+    assert apply(index, NUMBER, "1") == apply(index_doubling, NUMBER, "1") == "1"
+    assert apply(retrieval, LETTER, "ab") == apply(retrieval_doubling, LETTER, "ab") == "ab"
+
+
+def test_an_integer_just_within_the_sequence_or_the_vocabulary_is_doubled():
+    vocabulary = NumberVocabulary(2, 4)
+    tokens = vocabulary.encode("a 1 1 2 4")[None]
+    assert vocabulary.decode(index_doubling(tokens, vocabulary)[0]) == "a 1 2 3 4"

@@ -3,6 +3,7 @@ import pytest
 
 from whatwhere.tasks import LetterTask
 from whatwhere.tasks.generators import GENERATORS
+from whatwhere.tasks.generators import SIMPLE as SIMPLE_GENERATOR
 
 PAPER, DECOY, STRICT, SIMPLE = (LetterTask(generator=name) for name in GENERATORS)
 PROPER = [
@@ -142,3 +143,44 @@ def test_some_free_pointers_of_the_decoy_generator_point_at_links():
     links = [set(row[8:16]) - set(row[:8]) for row in left]
     share = np.mean([[letter in known for letter in row] for row, known in zip(right[:, 8:16], links, strict=True)])
     assert 0.29 < share < 0.35
+
+
+@pytest.mark.parametrize(
+    ("task", "drawn"),
+    [
+        (PAPER, "57808f0712f3"),
+        (DECOY, "88429f051c43"),
+        (STRICT, "65b76833e18a"),
+        (SIMPLE, "432826c1b995"),
+        (LetterTask(parts=4, generator="decoy"), "5215d804e395"),
+        (LetterTask(letters=16, max_hops=8, generator="decoy", context=9), "7a31d6fbb978"),
+        (LetterTask(letters=13, max_hops=9, generator="decoy"), "a848c43c3dee"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else f"{one.generator} {one.letters} {one.parts}",
+)
+def test_the_sequences_of_a_seed_stay_what_they_were(task, drawn, digest):
+    """Shipped models and results were made from such data."""
+    batch = task.sample(60, seed=7, extra_target=3)
+    assert digest(batch.tokens, batch.answers, batch.hops, batch.paths) == drawn
+
+
+@pytest.mark.parametrize(("generator", "target"), [("paper", 1), ("simple", 1), ("strict", 2), ("decoy", 3)])
+def test_the_smallest_target_window_of_each_generator_is_taken(generator, target):
+    task = LetterTask(generator=generator, target=target)
+    batch = task.sample(40, extra_target=2)
+    assert (task.solve(batch.tokens) == batch.answers).all()
+
+
+@pytest.mark.parametrize(("generator", "letters"), [("paper", 5), ("simple", 5), ("strict", 7), ("decoy", 8)])
+def test_the_smallest_alphabet_of_each_generator_is_taken(generator, letters):
+    task = LetterTask(generator=generator, letters=letters)
+    batch = task.sample(40)
+    assert (task.solve(batch.tokens) == batch.answers).all()
+
+
+def test_simple_sequences_have_two_decoys_or_what_letters_and_places_allow():
+    for letters, hops, target, decoys in ((8, 4, 8, 2), (8, 6, 8, 1), (8, 7, 8, 0), (20, 4, 2, 1), (20, 4, 1, 0)):
+        task = LetterTask(generator="simple", letters=letters, max_hops=hops, target=target)
+        assert SIMPLE_GENERATOR.decoys(task) == decoys
+        left = task.whole.left(task.sample(60, hops=hops).tokens[:, :target])
+        assert max(len(set(row)) for row in left.tolist()) <= 1 + decoys + (letters - decoys - hops)

@@ -50,3 +50,25 @@ def test_integers_off_the_path_lead_to_every_earlier_place_equally_often():
         expected = 8_000 / place
         assert abs(counts[1 : place + 1] - expected).max() < 5 * expected**0.5
         assert counts.sum() == counts[1 : place + 1].sum()
+
+
+def test_the_sequences_of_a_seed_stay_what_they_were(digest):
+    """Shipped models and results were made from such data."""
+    for task, drawn in (
+        (TASK, "f77893ad4ee7"),
+        (NumberTask(distractors="any"), "ecd73edeb385"),
+        (NumberTask(parts=2, integers=10, target=6, context=5), "1df5c03aa0ed"),
+    ):
+        batch = task.sample(60, seed=7, extra_target=3)
+        assert digest(batch.tokens, batch.answers, batch.hops, batch.paths) == drawn
+
+
+def test_a_sequence_of_one_pointer_has_no_answer():
+    for task in (TASK, NumberTask(parts=2, integers=10)):
+        paths, answered = task.follow(task.encode("1")[None])
+        assert (paths.shape[0], answered.tolist()) == (1, [False])
+
+
+def test_the_largest_numbers_that_digits_may_write_are_taken():
+    assert NumberTask(parts=2, integers=1024).whole.integers == 2**20 - 1
+    assert NumberTask(parts=4, integers=3, context=3).whole.integers == 80

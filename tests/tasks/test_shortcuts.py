@@ -135,3 +135,23 @@ def test_a_class_without_sequences_is_undefined_and_an_empty_cell_on_disk():
 def test_tasks_of_few_hops_are_reported_too(max_hops):
     task = LetterTask(max_hops=max_hops)
     assert sorted(shortcuts(task, task.sample(50))["hops"].unique()) == list(range(1, max_hops + 1))
+
+
+@pytest.mark.parametrize(
+    ("task", "found"),
+    [(NumberTask(), "a2add0f19d78"), (LETTER, "c391b099cc61"), (DECOY, "003041b38d02")],
+    ids=["number", "letter", "decoy"],
+)
+def test_the_accuracies_on_the_sequences_of_a_seed_stay_what_they_were(task, found, digest):
+    table = shortcuts(task, task.sample(400, seed=3)).to_csv(float_format="%.9f")
+    assert digest(np.frombuffer(table.encode(), np.uint8)) == found
+
+
+def test_rules_tell_of_one_target_token_and_of_pointers_that_chain():
+    task = LetterTask(target=2, context=2, max_hops=2)
+    view = View(task, task.encode("a1 b2 ca dc ed")[None])
+    assert [one.tolist() for one in view.walk()] == [[[1, 0, 1, 0, 0]], [[1, 0, 0, 0, 0]]]
+    assert view.alone[0, :2].tolist() == [True, True]
+    assert view.latest()[0].tolist() == [1, 0, 2, 0, 0]
+    assert view.earliest()[0].tolist() == [2, 0, 1, 0, 0]
+    assert view != View(task, view.tokens), "told apart by what they are"

@@ -324,3 +324,27 @@ def test_whole_vocabularies_are_themselves() -> None:
     assert known.read(tokens) is tokens
     assert known.spell(tokens) is tokens
     NumberTask().require_whole_pointers("geometry")
+
+
+def test_a_pointer_to_a_token_inside_another_points_nowhere() -> None:
+    known = SpelledNumbers(2, 10, 2)
+    tokens = known.encode("a b 0 1 0 3 0 5")[None]
+    assert known.goals(tokens)[0].tolist() == [-1, -1, -1, -1, -1, -1, -1, -1]
+    tokens = known.encode("a b 0 3 0 2 0 6")[None]
+    assert known.goals(tokens)[0].tolist() == [-1, -1, -1, 0, -1, 3, -1, 1]
+    assert known.goals(known.encode("1")[None]).tolist() == [[-1]]
+
+
+def test_labels_of_letters_are_those_of_pairs_and_digits_have_none() -> None:
+    known = SpelledLetters(10, 3, 4)
+    labels = known.labels(known.encode("aa1 ac2 a b"))
+    assert labels.tolist() == [0, 2, -1, -1]
+    assert known.label_names == list(LetterVocabulary(10, 3, 2).request_names)
+    assert (known.label, SpelledNumbers(2, 10, 2).label) == ("left letter", "symbol")
+
+
+def test_the_number_of_a_pair_of_letters_does_not_overflow_small_types() -> None:
+    known = SpelledLetters(2704, 1, 2)
+    ids = known.whole.pair(np.array([2703], np.int32), np.array([2703], np.int32))
+    assert known.number(ids).tolist() == [2703 * known.base + 2703]
+    assert known.number(ids).dtype == np.int64

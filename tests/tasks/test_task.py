@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+from checked_types import unchecked
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import whatwhere
 from whatwhere.errors import WhatwhereError
+from whatwhere.machine.limits import LARGEST_SEED
 from whatwhere.tasks import LetterTask, NumberTask, make_task, task_from_dict
 from whatwhere.tasks.generators import GENERATORS
 
@@ -242,3 +244,89 @@ def test_letters_run_out_and_decoys_with_them():
     assert (task.most_hops, NumberTask().most_hops) == (7, 9)
     assert [task.chain_chance(hops) for hops in range(4, 8)] == [1 / 3, 1 / 3, 1 / 2, 1]
     assert NumberTask().chain_chance(5) == 1 / 8
+
+
+@pytest.mark.parametrize("task", [*PAPER, LetterTask(generator="decoy")], ids=by_name)
+def test_by_default_sequences_are_of_seed_0_and_of_the_training_length(task):
+    assert (task.sample(30).tokens == task.sample(30, None, 0, 0).tokens).all()
+    assert (task.chains(30, 3).tokens == task.chains(30, 3, seed=0).tokens).all()
+
+
+def test_by_default_data_sets_are_of_the_papers_size_and_of_seed_0(monkeypatch):
+    monkeypatch.setattr("whatwhere.tasks.dataset.make_split", lambda task, *asked: (task, *asked))
+    task = NumberTask()
+    with unchecked():
+        split, dataset = task.split("test"), task.dataset()
+    assert split == (task, "test", 480_000, 0)
+    assert [dataset.train, dataset.validation, dataset.test] == [
+        (task, name, 480_000, 0) for name in ("train", "validation", "test")
+    ]
+    assert dataset.seed == 0
+
+
+def test_sizes_are_given_by_name():
+    for kind in (NumberTask, LetterTask):
+        with pytest.raises(TypeError):
+            kind(8)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("extra", [0, 100])
+@pytest.mark.parametrize("task", PAPER, ids=by_name)
+def test_memory_is_three_times_what_is_drawn_and_the_names(task, extra, monkeypatch):
+    asked = []
+    monkeypatch.setattr("whatwhere.machine.memory.require", lambda *words: asked.append(words))
+    batch = task.sample(1000, extra_target=extra)
+    paths = batch.paths.nbytes - batch.answers.nbytes  # the query's place takes none of it
+    assert asked == [
+        (3 * (batch.tokens.nbytes + paths) + 8 * task.vocab_size, f"1,000 sequences of {17 + extra} tokens")
+    ]
+    asked.clear()
+    task.require_memory(1000)
+    assert asked[0][1] == "1,000 sequences of 17 tokens"
+
+
+@pytest.mark.parametrize("seed", [0, LARGEST_SEED])
+def test_seeds_from_0_to_the_largest_are_taken(seed):
+    assert len(NumberTask().sample(1, seed=seed)) == 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "shown"),
+    [(LARGEST_SEED + 1, r"9,223,372,036,854,775,808\."), ("x" * 100, f"'{'x' * 79}\\."), (0.5, "0.5"), (None, "None")],
+)
+def test_what_is_no_seed_is_refused_and_shown(seed, shown):
+    with unchecked(), pytest.raises(WhatwhereError, match=f"expected a seed of 0 or more, .*, got {shown}"):
+        NumberTask().sample(1, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: NumberTask(target=2.5), "expected target as a whole number, got 2.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: LetterTask(letters="8"), "expected letters as a whole number, got '8'"),  # pyright: ignore[reportArgumentType]
+        (lambda: NumberTask().sample(2.0), "expected whole numbers n and extra_target, got 2.0 and 0"),  # pyright: ignore[reportArgumentType]
+        (lambda: NumberTask().sample(2, extra_target=0.5), "got 2 and 0.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: NumberTask().chains(1, 0), "expected chains of 1 to 9 hops, which fit this task, got 0"),
+        (lambda: NumberTask().chains(1, 10), "expected chains of 1 to 9 hops, which fit this task, got 10"),
+        (lambda: NumberTask().sample(2, hops=[1, 0]), "expected hops from 1 to 4, got 0"),
+        (lambda: NumberTask(max_hops=10), "10 hops visit 9 pre-target tokens, and there are 8"),
+        (lambda: LetterTask(target=2**15 - 8), "at most 32,768 tokens in a sequence .* got 32,769"),
+        (lambda: NumberTask(symbols=2**20 - 15), "at most 1,048,576 tokens in the vocabulary, got 1,048,577"),
+    ],
+)
+def test_what_is_just_too_much_or_no_number_is_refused(call, message):
+    with unchecked(), pytest.raises(WhatwhereError, match=message):
+        call()
+
+
+def test_the_largest_alphabet_of_two_characters_is_taken():
+    assert LetterTask(letters=2704, parts=2).sample(2).tokens.shape == (2, 26)
+
+
+def test_given_sequences_become_a_batch_with_their_answers():
+    task = NumberTask()
+    batch = task.batch_of(task.sample(20, seed=3).tokens.astype(np.int64))
+    assert all((array == task.sample(20, seed=3).arrays()[name]).all() for name, array in batch.arrays().items())
+    assert batch.tokens.dtype == np.int32
+    with pytest.raises(WhatwhereError, match="sequence 1 has no answer"):
+        task.batch_of(np.stack([task.encode("a b 1"), task.encode("a b 9")]))

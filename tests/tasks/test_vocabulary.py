@@ -156,3 +156,22 @@ def test_names_of_letters_have_one_length_and_grow_with_their_number():
     assert letter_names(53)[:2] == ["aa", "ab"]
     assert letter_names(53)[-1] == "ge"  # two of 8 letters: the 53rd has 6 * 8 + 4 before it
     assert letter_names(5, syllables=2) == ["aa", "ab", "ac", "ba", "bb"]
+
+
+def test_a_sequence_of_one_token_has_no_goals():
+    assert NUMBERS.goals(NUMBERS.encode("1")[None]).tolist() == [[-1]]
+    assert LETTERS.goals(LETTERS.encode("ab")[None]).tolist() == [[-1]]
+
+
+def test_matches_are_the_leftmost_token_and_the_first_other_one():
+    first, other = LETTERS.matches(LETTERS.encode("b1 a1 a1 a2 ca cd")[None])
+    assert first[0].tolist() == [6, 6, 6, 6, 1, 6]
+    assert other[0].tolist() == [6, 6, 6, 6, 3, 6]
+
+
+def test_labels_and_names_are_of_the_tokens_unless_letters_tell_them_apart():
+    ids = np.array([0, 135])
+    assert NUMBERS.labels(ids).tolist() == [0, 135]
+    assert NUMBERS.label_names[135] == "16"
+    assert LETTERS.label_names == LETTERS.request_names
+    assert (NumberVocabulary(2, 3).integer(np.array([3])), NumberVocabulary(2, 3).value(np.array([0, 2]))[1]) == (4, 1)

@@ -11,6 +11,7 @@ from whatwhere.theory.arguments import (
     check_length,
     check_letters,
     check_vocabulary,
+    repeats_at,
 )
 
 
@@ -79,3 +80,19 @@ def test_no_rotation_is_refused_for_index():
 def test_rational_angles_and_rope_frequencies_serve_every_length():
     for theta in (1.0, 0.5, 0.8, 0.866, 3.0, *(10000 ** (-2 * k / 128) for k in range(64))):
         check_index_angle(theta, 1000)
+
+
+@pytest.mark.parametrize(("off", "same"), [(0.5e-9, True), (-0.5e-9, True), (2e-9, False), (-2e-9, False)])
+def test_distances_within_a_billionth_of_a_radian_of_a_turn_look_the_same(off: float, same: bool):
+    theta = (math.tau + off) / 5
+    assert repeats_at(theta, 6) == (5 if same else None)
+    assert repeats_at(theta, 5) is None
+
+
+def test_an_angle_that_repeats_at_once_serves_no_length():
+    with pytest.raises(WhatwhereError, match=r"1 x theta is 1 full turns, .* looks the same; take another angle"):
+        check_index_angle(math.tau, 2)
+    with pytest.raises(
+        WhatwhereError, match=r"2 x theta is 1 full turns, .* take inputs of at most 2 tokens, or another"
+    ):
+        check_index_angle(math.pi, 3)

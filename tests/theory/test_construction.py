@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -178,3 +179,43 @@ def test_the_index_head_refuses_an_angle_that_repeats_within_its_length():
     with pytest.raises(WhatwhereError, match="5 x theta is 1 full turns"):
         index_head(math.tau / 5, 20.0, length=17)
     index_head(math.tau / 5, 20.0, length=5)
+
+
+def test_exact_ties_are_shared_at_any_temperature():
+    tokens = NUMBERS.encode("a b c d e f 8")[None]  # out of range: no key stands at the wanted place
+    ties = [hard_attention(index_head(math.pi / 7, beta, length=7).trace(tokens).layers[0]) for beta in (1.0, 1e6)]
+    torch.testing.assert_close(*ties)
+    tokens = LETTERS.encode("a1 a2 a3 a4 ba")[None]
+    for beta in (1e-3, 1.0, 1e9):
+        shared = hard_attention(retrieval_head(0.0, beta).trace(tokens).layers[0])[0, 0, 0]
+        assert shared.tolist() == [0.25] * 4 + [0]
+
+
+def test_distances_that_nearly_repeat_are_told_apart_by_hard_attention():
+    """At one radian the distances 0 and 710 have cosines that differ by 1.8e-9."""
+    tokens = np.zeros((1, 711), int)
+    assert int((hard_attention(index_head(1.0, 1.0, length=711).trace(tokens).layers[0]) > 0).sum()) == 1
+
+
+def test_a_head_names_its_settings_and_is_told_from_another_by_what_it_is():
+    assert repr(INDEX) == "Construction(theta=1, beta=18.1, 136 tokens)"
+    assert index_head(1.0, 18.1) != INDEX
+    assert (INDEX.depth, INDEX.heads, INDEX.name) == (1, 1, "hand-built head")
+
+
+@pytest.mark.parametrize("outputs", [1, 10_000])
+def test_inputs_are_decoded_some_at_a_time(outputs: int, monkeypatch: pytest.MonkeyPatch):
+    wanted = RETRIEVAL.margins(LETTER_TOKENS[:20], LETTER_TOKENS[:20])
+    applied = RETRIEVAL.apply(LETTER_TOKENS[:20])
+    monkeypatch.setattr("whatwhere.theory.construction.OUTPUTS", outputs)
+    np.testing.assert_allclose(RETRIEVAL.margins(LETTER_TOKENS[:20], LETTER_TOKENS[:20]), wanted, atol=1e-12)
+    np.testing.assert_array_equal(RETRIEVAL.apply(LETTER_TOKENS[:20]), applied)
+    np.testing.assert_array_equal(RETRIEVAL.apply(LETTER_TOKENS[:20], times=1), applied)
+
+
+def test_a_margin_below_a_billionth_is_no_decoding():
+    head = retrieval_head(0.0, 5.0)
+    tokens = LETTERS.encode("a1")[None]
+    for scale, wrong in ((1e-10, True), (1e-8, False)):
+        small = replace(head, unembedding=head.unembedding * scale)
+        assert small.errors(tokens, tokens).item() is wrong

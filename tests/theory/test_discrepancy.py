@@ -341,3 +341,34 @@ def test_the_narrowest_window_is_that_of_the_best_query_that_the_integers_allow(
     for integers in range(1, n + 3):
         allowed = [i for i in range(n - 1) if n - 1 - i <= integers]
         assert _narrowest_window(n, integers) == min(max(i, n - 1 - i) for i in allowed)
+
+
+def test_the_ends_of_the_queries_are_taken_and_nothing_beyond():
+    assert index_discrepancy(0, 10, 0.3) == index_discrepancy(9, 10, 0.3) == index_smallest(10, 0.3)
+    for query in (-1, 10):
+        with pytest.raises(
+            WhatwhereError, match=rf"expected a query from 0 to 9 \(in range at length 10\), got {query}"
+        ):
+            index_discrepancy(query, 10, 0.3)
+
+
+def test_by_default_the_alphabet_has_eight_letters():
+    for one in (retrieval_smallest, retrieval_smallest_formula, retrieval_largest, retrieval_self_smallest,
+                retrieval_printed_bound, retrieval_smallest_bound, retrieval_largest_bound):  # fmt: skip
+        assert one(9, 0.01) == one(9, 0.01, 8)
+    assert retrieval_smallest(9, 0.01) != retrieval_smallest(9, 0.01, 9)
+
+
+def test_the_closed_forms_of_two_tokens():
+    assert retrieval_smallest_formula(2, 0.1) == pytest.approx(math.cos(0.1) - math.cos(OMEGA))
+    assert retrieval_smallest(2, 0.1) == pytest.approx(math.cos(0.1) - math.cos(OMEGA))
+    assert retrieval_smallest_bound(2, 0.1) == pytest.approx(1 - math.cos(OMEGA))
+    assert index_largest_bound(2, 0.1) == index_printed_bound(2, 0.1) == pytest.approx(1 - math.cos(0.1))
+
+
+def test_a_negative_discrepancy_is_told_where_a_wrong_key_wins():
+    vocabulary = LetterVocabulary(3, 2)
+    tokens = vocabulary.encode("a1 b1 ca")[None]
+    wanted = vocabulary.encode("b1 b1 b1")[None]
+    found = measured_discrepancy(retrieval_head(0.0, 7.0, letters=3, integers=2), tokens, wanted)[0]
+    assert np.isnan(found[0]) and found[2] == pytest.approx(math.cos(math.tau / 3) - 1)

@@ -13,6 +13,7 @@ from whatwhere.model.rope import rope_frequencies
 from whatwhere.studies.chat.one_hop import one_hop_examples
 from whatwhere.tasks import LetterTask, NumberTask
 from whatwhere.tasks.functions import index, retrieval
+from whatwhere.theory import printed
 from whatwhere.theory.discrepancy import retrieval_smallest, retrieval_smallest_bound
 from whatwhere.theory.feasibility import LETTERS
 from whatwhere.theory.index_head import index_head
@@ -192,3 +193,12 @@ def test_the_token_indexed_second_in_figure_3_holds_a_letter_only_after_the_firs
     assert vocabulary.decode(after[0, [six]]) == "n"
     assert after[0, two] == tokens[0, two]  # it looked at an integer, and copied nothing
     assert vocabulary.decode(index(after, vocabulary)[0, [two]]) == "n"
+
+
+def test_the_printed_numbers_are_those_of_the_paper():
+    assert printed.NUMBER_IDS == (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38)
+    assert printed.LETTER_IDS == (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40)
+    assert (printed.PLANES, printed.BASE, printed.LENGTH) == (64, 10_000, 17)
+    assert (printed.INDEX_THETA, printed.RETRIEVAL_THETA, printed.CAPTION_THETA) == (0.866, 0.0027, 0.8)
+    assert (printed.LETTERS, printed.INTEGERS) == (LetterTask().letters, NumberTask().integers) == (8, 16)
+    assert NumberTask().length == printed.LENGTH

@@ -1,3 +1,5 @@
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,55 @@ def test_softmax_and_hard_attention_are_both_counted(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Construction, "errors", errors)
     tokens, wanted = np.array([[1, 2], [3, 0], [5, 5]]), np.array([[2, 2], [1, 1], [5, 5]])
     assert feasibility._wrong(feasibility.sharp_index_head(1.0), tokens, wanted) == 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("check", "sizes"),
+    [
+        (feasibility.random_index_inputs, {"count": 10_000}),
+        (feasibility.random_retrieval_inputs, {"count": 10_000}),
+        (feasibility.oracles_agree, {"count": 1_000}),
+        (feasibility.out_of_range_inputs, {"count": 2_000}),
+        (feasibility.tied_inputs, {"count": 2_000}),
+        (feasibility.number_task, {"size": 480_000}),
+        (feasibility.letter_task, {"size": 480_000, "generator": "paper"}),
+    ],
+)
+def test_each_check_tries_as_many_inputs_as_documented(check, sizes):
+    assert {name: one.default for name, one in signature(check).parameters.items()} == sizes
+
+
+def test_what_fails_is_counted_and_told():
+    outside, tied = feasibility.out_of_range_inputs(300), feasibility.tied_inputs(300)
+    assert (outside.inputs, outside.counterexamples, outside.found) == (300, 268, "268 inputs fail somewhere (E3)")
+    assert (tied.inputs, tied.counterexamples, tied.found) == (300, 300, "300 inputs fail somewhere (E4)")
+
+
+def test_oracles_that_differ_would_be_told(monkeypatch: pytest.MonkeyPatch):
+    plain = feasibility.index_oracle
+    monkeypatch.setattr(feasibility, "index_oracle", lambda *asked: plain(*asked) + 1e-9)
+    check = feasibility.oracles_agree(20)
+    assert (check.inputs, check.errors, check.found) == (40, 20, "largest difference 1e-09")
+    monkeypatch.setattr(feasibility, "index_oracle", lambda *asked: plain(*asked) + 1e-11)
+    assert feasibility.oracles_agree(20).passed
+
+
+def test_predictions_that_miss_would_be_told(monkeypatch: pytest.MonkeyPatch):
+    for name in ("index_failures", "retrieval_failures"):
+        monkeypatch.setattr(feasibility, name, lambda tokens, *_: np.zeros(tokens.shape, bool))
+    for check in (feasibility.out_of_range_inputs(50), feasibility.tied_inputs(50)):
+        assert check.errors == check.counterexamples > 30
+
+
+def test_sharp_heads_are_a_thousandth_above_the_least_temperature():
+    head = feasibility.sharp_index_head(1.0)
+    assert head.beta == pytest.approx(1.001 * 18.01873816413507)
+    assert len(head.embedding) == 136
+    assert feasibility.sharp_index_head(1.0, 5).beta < head.beta
+    head = feasibility.sharp_retrieval_head(0.0115)
+    assert head.beta == pytest.approx(1.001 * 13.114984859852314)
+    assert (feasibility.INDEX_ANGLES, feasibility.RETRIEVAL_ANGLES) == ((0.8, 0.866, 1.0), (0.0, 0.0027, 0.0115))
+
+
+def test_a_check_has_seen_no_counterexample_unless_it_says_so():
+    assert (Check("claim", 3, 0).counterexamples, Check("claim", 3, 0).found) == (0, "")

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -85,3 +86,21 @@ def test_that_head_is_purely_positional_and_serves_long_inputs():
 def test_the_constructed_retrieval_head_survives_its_own_counterexample():
     example = positional_retrieval_counterexample(0.0027, 10.1)
     np.testing.assert_array_equal(retrieval_head(0.0027, 10.1).apply(example.inputs)[:, -1], example.wanted)
+
+
+def test_by_default_the_inputs_are_as_long_as_documented():
+    assert symbolic_index_counterexample(index_head(1.0, 20.0)).inputs.shape == (2, 17)
+    example = positional_retrieval_counterexample(1.0, 20.0)
+    assert example.inputs.shape == (2, 3)
+    assert example != positional_retrieval_counterexample(1.0, 20.0), "told apart by what they are"
+    shown = symbolic_index_counterexample(index_head(1.0, 20.0), length=3).show(NUMBERS)
+    assert shown == "a b 2 -> a, head says 2; b a 2 -> b, head says 2"
+
+
+def test_a_positional_head_gives_the_sought_token_two_and_each_token_its_attention():
+    outputs = positional_retrieval(1.0, 1.0).outputs(LETTERS.encode("a1 ba")[None])[0].numpy()
+    attention = np.exp([math.cos(1.0), 1.0])
+    attention /= attention.sum()
+    ids = LETTERS.encode("a1 aa ba b1")
+    assert outputs[0, ids] == pytest.approx([3, 0, 0, 0])  # an LI query seeks itself
+    assert outputs[1, ids] == pytest.approx([2 + attention[0], 2, attention[1], 0])

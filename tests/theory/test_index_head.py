@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whatwhere.errors import WhatwhereError
 from whatwhere.tasks import NumberTask
 from whatwhere.tasks.functions import index
 from whatwhere.tasks.vocabulary import NumberVocabulary
@@ -116,3 +117,9 @@ def test_sizes_and_weights_are_those_of_the_proof():
     assert head.query[:, -1].abs().sum() == 0
     assert head.value.diagonal().tolist() == [2.0] * 120 + [0.0] * 17
     assert head.value.count_nonzero() == 120
+
+
+def test_by_default_a_head_is_meant_for_17_tokens():
+    assert index_head(math.tau / 17, 20.0).embedding.shape == (136, 137)
+    with pytest.raises(WhatwhereError, match="16 x theta is 1 full turns"):
+        index_head(math.tau / 16, 20.0)

@@ -126,3 +126,36 @@ def test_the_largest_questions_are_answered_at_once():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(WhatwhereError, match=message):
         call()
+
+
+def test_a_reach_says_all_there_is_to_say():
+    found = index_reach(1.0, 17, integers=16, beta=30.0)
+    assert (found.head, found.frequency_id, found.theta, found.length) == ("index", None, 1.0, 17)
+    assert (found.longest, found.longest_at_beta) == (710, 20)
+    numbers = found.margin, found.needed_beta, found.sufficient_beta
+    assert numbers == pytest.approx((1 - math.cos(6), 18.01873816, math.log(16) / (1 - math.cos(6))))
+    assert index_reach(1.0, 17).longest_at_beta is None
+    found = retrieval_reach(0.0115, 17, beta=30.0)
+    assert (found.head, found.frequency_id, found.theta, found.length) == ("retrieval", None, 0.0115, 17)
+    assert (found.longest, found.longest_at_beta) == (35, 28)
+    assert (found.margin, found.needed_beta) == pytest.approx((0.1606133855, 13.11498486))
+    assert found.sufficient_beta == pytest.approx(math.log(16) / found.margin)
+    assert retrieval_reach(0.0115, 17) == retrieval_reach(0.0115, 17, letters=8)
+
+
+def test_a_margin_counts_from_half_a_unit_in_the_last_place_of_float32():
+    assert np.finfo(np.float32).epsneg == RESOLUTION
+
+
+def test_a_temperature_that_serves_nothing_reaches_one_token():
+    assert index_reach(1.0, 17, beta=1e-9).longest_at_beta == 2, "two tokens need no temperature"
+    assert retrieval_reach(0.866, 17, beta=1e9).longest_at_beta == 1
+
+
+def test_the_map_is_that_of_eight_letters_unless_asked_otherwise():
+    thetas, lengths = np.array([0.01, 0.0]), np.array([3, 9])
+    for one, other in zip(margin_map(thetas, lengths), margin_map(thetas, lengths, 8), strict=True):
+        np.testing.assert_array_equal(one, other)
+    _, few = margin_map(thetas, lengths, 3)
+    assert few[1] == pytest.approx([1 - math.cos(math.tau / 3)] * 2)
+    assert few[0, 1] == pytest.approx(retrieval_smallest(9, 0.01, 3))

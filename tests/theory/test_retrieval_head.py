@@ -158,3 +158,9 @@ def test_sizes_and_weights_are_those_of_the_proof():
     torch.testing.assert_close(head.key[:, at["c5"]], third)
     torch.testing.assert_close(head.query[:, at["c5"]], third)
     torch.testing.assert_close(head.query[:, at["cb"]], second)
+
+
+def test_the_least_margin_of_the_sharp_heads_is_a_thousandth_of_a_temperature():
+    head = sharp_retrieval_head(0.0027)
+    least = max(retrieval_minimum_beta(LENGTH, 0.0027), retrieval_self_minimum_beta(LENGTH, 0.0027))
+    assert head.beta == pytest.approx(1.001 * least, rel=1e-12)

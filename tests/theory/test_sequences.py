@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -96,3 +97,12 @@ def test_an_integer_out_of_range_fails_where_the_key_nearest_in_angle_holds_a_le
                 expected[row, place] = names[best].isalpha()
     assert 0 < expected.sum() < (~is_in_range(tokens, small)).sum()
     np.testing.assert_array_equal(index_failures(tokens, small, theta), expected)
+
+
+def test_the_inputs_of_a_seed_stay_what_they_were():
+    def digest(tokens: np.ndarray) -> str:
+        return sha256(np.ascontiguousarray(tokens).tobytes()).hexdigest()[:12]
+
+    assert digest(random_in_range(50, 17, NUMBERS, 3)) == "a4a61d99af10"
+    assert digest(random_in_range(50, 30, NUMBERS, 3)) == "659acc47a5b3"
+    assert digest(random_left_unique(50, 17, LETTERS, 3)) == "655ce085f3ad"

@@ -61,3 +61,39 @@ def test_attention_is_that_of_the_closed_form() -> None:
 def test_a_head_that_sharpens_with_length_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(softening, "wanted_weight", lambda _, n, *__: np.log(n) / 10)
     assert softmax_disperses().errors == 6 * 6
+
+
+def test_the_checks_say_what_they_saw() -> None:
+    lemma, dispersion = lemma_holds(20), softmax_disperses()
+    assert lemma.found == "at a twentieth of it 162 of 2,340 inputs differ"
+    assert dispersion.found == (
+        "T_Index at angle 1: 0.50 at 17 tokens, 0.01 at 850; T_Retrieval at angle 0: 0.52 at 17 tokens, 0.02 at 850"
+    )
+
+
+def test_a_hundred_heads_are_tried_of_which_every_other_looks_at_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, bool]] = []
+    made = softening._random_head
+
+    def noted(seed: int, *, places: bool) -> softening._Head:
+        asked.append((seed, places))
+        return made(0, places=places)
+
+    monkeypatch.setattr(softening, "_random_head", noted)
+    assert lemma_holds().inputs == 100 * 117
+    assert asked == [(seed, seed % 2 == 0) for seed in range(100)]
+
+
+def test_attention_above_the_bound_for_bounded_logits_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softening, "wanted_weight", lambda _, n, *__: 1.5 - n / 1e6)
+    assert softmax_disperses().errors == 6 * 7
+
+
+def test_hard_attention_shares_what_ties_and_has_no_gap_where_all_do() -> None:
+    head = softening._random_head(1, places=False)
+    best, gaps, outputs = softening._hard(head, np.array([[1, 1, 1], [0, 1, 2]]))
+    assert best[0].all() and np.isinf(gaps[0])
+    np.testing.assert_allclose(outputs[0], head.direct[1] + head.copied[1])
+    logits = softening._logits(head, np.array([[0, 1, 2]]))[0]
+    assert gaps[1] == pytest.approx(np.diff(np.sort(logits))[-1])
+    np.testing.assert_allclose(outputs[1], head.direct[2] + head.copied[[0, 1, 2][int(logits.argmax())]])

@@ -1,12 +1,19 @@
 import math
+from itertools import product
 
+import numpy as np
 import pytest
 
 from whatwhere.errors import WhatwhereError
+from whatwhere.tasks.functions import index
+from whatwhere.tasks.vocabulary import NumberVocabulary
 from whatwhere.theory.discrepancy import index_smallest
+from whatwhere.theory.index_head import index_head
+from whatwhere.theory.sequences import is_in_range
 from whatwhere.theory.temperature import (
     index_minimum_beta,
     index_minimum_beta_on_task_inputs,
+    index_serves,
     index_sufficient_beta,
     retrieval_minimum_beta,
     retrieval_self_minimum_beta,
@@ -148,3 +155,47 @@ def test_bad_arguments_are_refused(call, message):
 def test_at_the_sufficient_beta_all_other_keys_together_weigh_as_much_as_the_right_one(n: int, theta: float):
     beta = index_sufficient_beta(n, theta)
     assert (n - 1) * math.exp(-beta * index_smallest(n, theta)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("target", "context"), [(3, 2), (2, 3), (1, 3)])
+@pytest.mark.parametrize("theta", [0.4, 1.0])
+def test_the_least_temperature_of_raw_task_inputs_is_exact_over_all_of_them(target: int, context: int, theta: float):
+    vocabulary = NumberVocabulary(2, target + context - 1)
+    words = [list(range(2))] * target
+    words += [[2 + value for value in range(place)] for place in range(target, target + context)]
+    tokens = np.array(list(product(*words)))
+    assert is_in_range(tokens, vocabulary).all()
+    wanted = index(tokens, vocabulary)
+    least = index_minimum_beta_on_task_inputs(theta, target, context)
+    for factor, wrong in ((0.999, True), (1.001, False)):
+        head = index_head(theta, factor * least, symbols=2, integers=target + context - 1, length=target + context)
+        assert head.errors(tokens, wanted).any() == wrong
+
+
+@pytest.mark.parametrize(("n", "integers"), [(5, None), (17, 16), (50, 16), (30, 3)])
+def test_a_head_serves_a_length_just_above_its_least_temperature(n: int, integers: int | None):
+    least = index_minimum_beta(n, 0.866, integers)
+    assert index_serves(1.0001 * least, n, 0.866, integers)
+    assert not index_serves(0.9999 * least, n, 0.866, integers)
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+@pytest.mark.parametrize("letters", [3, 8])
+def test_the_least_temperatures_are_roots_of_what_the_worst_input_gets(n: int, letters: int):
+    """Rivals of a query that seeks itself stand at every distance; without rotation those of a pointer, too."""
+    theta = 0.02
+    gap = [1 - math.cos(math.tau / letters - t * theta) for t in range(1, n)]
+    beta = retrieval_self_minimum_beta(n, theta, letters)
+    assert sum(math.exp(-beta * one) for one in gap) == pytest.approx(1)
+    tie = retrieval_tie_beta(n, theta)
+    assert sum(math.exp(-tie * (1 - math.cos(t * theta))) for t in range(1, n)) == pytest.approx(1)
+    still = retrieval_minimum_beta(n, 0.0, letters)
+    assert (n - 1) * math.exp(-still * (1 - math.cos(math.tau / letters))) == pytest.approx(1)
+
+
+def test_by_default_the_alphabet_has_eight_letters_and_inputs_may_be_improper():
+    assert retrieval_minimum_beta(9, 0.01) == retrieval_minimum_beta(9, 0.01, 8, "any")
+    assert retrieval_minimum_beta(9, 0.01) > retrieval_minimum_beta(9, 0.01, inputs="proper")
+    assert retrieval_self_minimum_beta(9, 0.01) == retrieval_self_minimum_beta(9, 0.01, 8)
+    assert retrieval_sufficient_beta(9, 0.01) == retrieval_sufficient_beta(9, 0.01, 8)
+    assert index_minimum_beta_on_task_inputs(1.0) == index_minimum_beta_on_task_inputs(1.0, 8, 9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,22 @@ def test_a_process_that_fails_or_does_not_end_has_not_passed(monkeypatch: pytest
     assert not mutant_bench.forked(lambda: 1 / 0 > 0)
     monkeypatch.setattr(mutant_bench, "WAITING", 0.1)
     assert not mutant_bench.forked(lambda: time.sleep(60) is None)
+
+
+def test_a_process_that_makes_progress_is_not_ended(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mutant_bench, "WAITING", 0.3)
+    assert mutant_bench.forked(lambda: time.sleep(1) is None, time.monotonic)
+    assert not mutant_bench.forked(lambda: time.sleep(1) is None, lambda: 3)
+
+
+def test_each_fault_that_changes_nothing_is_a_place_in_the_source_and_is_known_by_it():
+    listed = [
+        tuple(fault) for entry in tomllib.loads(mutants.EQUIVALENT.read_text()).values() for fault in entry["faults"]
+    ]
+    assert len(set(listed)) == len(listed)
+    for module in {module for module, _, _ in listed}:
+        places = range(mutants.places_in(Path(module)))
+        faults = [mutants.fault_at(Path(module), place) for place in places]
+        lines = (mutants.SOURCE / module).read_text().splitlines()
+        there = {(module, lines[fault.line - 1].strip(), fault.about) for fault in faults if mutants.reason_of(fault)}
+        assert there == {fault for fault in listed if fault[0] == module}

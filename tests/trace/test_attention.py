@@ -199,3 +199,39 @@ def test_rounded_vectors_may_differ_by_more_and_not_by_twice_as_much(dtype: torc
     seen.output[1, 2, 3, 0] += 2 * allowed * seen.values.abs().max()
     with pytest.raises(WhatwhereError, match="differs from its own"):
         layer_trace(seen, torch.arange(2, 3), [], "made up")
+
+
+def test_a_call_is_shown_without_its_tensors_and_told_apart_by_what_it_is():
+    seen, _ = by_hand(CAUSAL[None])
+    assert "tensor" not in repr(seen)
+    assert seen != replace(seen)
+    assert replace(seen, cap=None, sink=None).sink is None
+
+
+def test_the_reading_tells_layout_place_and_factor_of_what_turns():
+    seen, _ = by_hand(CAUSAL[None], factor=1.4)
+    layer, reading = layer_trace(seen, torch.arange(LENGTH), [], "made up")
+    assert (reading.layout, reading.first) == ("half", 0)
+    assert layer.layer == 3 and layer.scale == 0.7
+    torch.testing.assert_close(layer.rotation.frequencies, torch.tensor(FREQUENCIES, dtype=torch.float64))
+    torch.testing.assert_close(layer.keys[:, ::2, :, :4], seen.plain_keys[..., :4] * 1.4)
+    torch.testing.assert_close(layer.keys[:, 1::2, :, 4:], seen.plain_keys[..., 4:])
+
+
+def test_vectors_that_do_not_turn_by_their_position_are_named_with_their_layer():
+    seen, _ = by_hand(CAUSAL[None])
+    wrong = replace(seen, queries=seen.queries.roll(1, 2))
+    with pytest.raises(WhatwhereError, match="made up cannot be read: in layer 3 its turned vectors are not"):
+        layer_trace(wrong, torch.arange(LENGTH), [], "made up")
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 3, 4])
+def test_of_many_queries_four_are_compared_the_first_and_the_last_among_them(wrong: int):
+    seen, _ = by_hand(CAUSAL[None])
+    seen.output[0, wrong] += 1
+    compared = torch.linspace(0, 4, 4).long().tolist()
+    if wrong in compared:
+        with pytest.raises(WhatwhereError, match="differs from its own"):
+            layer_trace(seen, torch.arange(LENGTH), [], "made up")
+    else:
+        layer_trace(seen, torch.arange(LENGTH), [], "made up")

@@ -214,3 +214,83 @@ def test_short_vectors_show_their_planes_as_long_ones_do():
     plain, after = turned(frequencies, 1.0, 20)
     small = measure(plain * 0.01, after * 0.01, 5, [frequencies])
     assert torch.equal(small.rotation.frequencies, frequencies)
+
+
+def test_planes_and_measurements_are_told_apart_by_what_they_are():
+    assert Planes(torch.arange(8), 3) != Planes(torch.arange(8), 3)
+    plain, after = turned(rope_frequencies(10, 500.0), 1.0, 9)
+    assert measure(plain, after, 5) != measure(plain, after, 5)
+
+
+@pytest.mark.parametrize(("off", "refused"), [(0.5e-4, False), (2e-4, True)])
+def test_vectors_may_differ_by_a_ten_thousandth_of_the_largest_coordinate(off: float, refused: bool):
+    plain, after = turned(rope_frequencies(10, 500.0), 1.0, 9)
+    plain, after = plain.double(), Rotation(rope_frequencies(10, 500.0)).turn(plain.double(), torch.arange(9))
+    after[2, 4, 11] += off * float(after.abs().max())  # a coordinate that does not turn
+    if refused:
+        with pytest.raises(
+            NotARotation, match=r"they differ by 0.0002 of the largest coordinate, and 0.0001 is allowed"
+        ):
+            measure(plain, after, 5)
+    else:
+        assert measure(plain, after, 5).error == pytest.approx(off, rel=1e-3)
+
+
+def test_interleaved_planes_go_on_to_both_sides_as_long_as_there_is_silence():
+    plain = torch.randn(9, 14, generator=torch.Generator().manual_seed(4))
+    plain[:, [0, 1, 2, 3, 8, 9, 12, 13]] = 0  # planes at 4 and 10 turn; 6 and 7 are not silent
+    plain[:, [6, 7]] = 0
+    quarter = plain.clone()
+    quarter[:, 4], quarter[:, 5] = -plain[:, 5], plain[:, 4]
+    quarter[:, 10], quarter[:, 11] = -plain[:, 11], plain[:, 10]
+    found = find_planes(plain, quarter)
+    assert (found.count, found.first, found.layout) == (7, 0, "interleaved")
+    loud = plain.clone()
+    loud[:, 7] = 1.0  # never turned, and not silent: the planes do not reach past it
+    quarter[:, 7] = 1.0
+    assert find_planes(loud, quarter).order[:2].tolist() == [4, 10]
+
+
+def test_half_split_planes_with_silent_ends_are_placed_where_all_fit():
+    plain = torch.randn(9, 10, generator=torch.Generator().manual_seed(5))
+    plain[:, [0, 4, 3, 7]] = 0  # of four planes that lie four apart the first and the last are silent
+    quarter = plain.clone()
+    for first in (1, 2):
+        quarter[:, first], quarter[:, first + 4] = -plain[:, first + 4], plain[:, first]
+    found = find_planes(plain, quarter)
+    assert (found.count, found.first, found.layout) == (4, 0, "half")
+    assert found.order.tolist() == list(range(10))
+
+
+def test_only_some_vectors_are_compared_to_find_the_planes():
+    plain = torch.randn(200, 6, generator=torch.Generator().manual_seed(6))
+    quarter = torch.cat([-plain[:, 3:], plain[:, :3]], -1)
+    assert find_planes(plain, quarter).order.tolist() == list(range(6))
+    quarter[-1] = 0  # the last is among them
+    with pytest.raises(NotARotation):
+        find_planes(plain, quarter)
+
+
+def test_a_table_of_another_size_or_far_away_is_left_alone():
+    found = torch.tensor([1.0, 0.5], dtype=torch.float64)
+    shown = torch.tensor([True, True])
+    assert torch.equal(_declared(found, shown, [torch.ones(3), found + 1], 9, 1e-4), found)
+    near, nearer = found + 2e-6, found + 1e-6
+    assert torch.equal(_declared(found, shown, [near, nearer], 9, 1e-4), nearer)
+    assert torch.equal(_declared(found, ~shown, [near], 9, 1e-4), found), "nothing was seen to turn"
+
+
+def test_a_silent_plane_lies_between_its_neighbours_in_powers():
+    found = torch.tensor([1.0, 7.0, 0.01], dtype=torch.float64)
+    given = _declared(found, torch.tensor([True, False, True]), [], 9, 1e-4)
+    assert given.tolist() == pytest.approx([1.0, 0.1, 0.01])
+
+
+def test_a_factor_or_an_error_of_just_the_tolerance_counts_as_one_and_is_allowed():
+    plain = torch.tensor([1.0, 0.0, 0.75], dtype=torch.float64).expand(1, 2, 3)  # one plane, and one that never turns
+    longer = plain * torch.tensor([1.25, 1.25, 1.0])
+    assert measure(plain, longer, 1, tolerance=0.25).factor == 1.25
+    off = plain + torch.tensor([0.0, 0.0, 0.25])
+    assert measure(plain, off, 1, tolerance=0.25).error == 0.25
+    with pytest.raises(NotARotation):
+        measure(plain, off, 1, tolerance=0.2499)

@@ -4,12 +4,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from checked_types import unchecked
 from torch import Tensor
 
 from whatwhere.errors import WhatwhereError
@@ -19,6 +22,7 @@ from whatwhere.model.gptj import GPTJ
 from whatwhere.model.kernel import fused
 from whatwhere.model.kernel.build import Kernels, kernels
 from whatwhere.store.tensors import load_tensors
+from whatwhere.tasks import make_task
 from whatwhere.training import gradient, loop
 from whatwhere.training.config import Schedule, TrainingConfig
 from whatwhere.training.distributed import ALONE, Processes
@@ -328,3 +332,113 @@ def test_counters_that_are_damaged_are_named():
         counters_of(State(1, {}, {"seconds": "x", "loss_sum": 0.0, "loss_steps": 0}))
     with pytest.raises(WhatwhereError, match="the counters of the state: expected the fields"):
         counters_of(State(1, {}, {"wings": 2}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "each"), [(8, [2, 2, 2, 2]), (11, [2, 2, 2, 2]), (3, [1, 1, 1, 1]), (400, [5, 5, 5, 5])]
+)
+def test_accuracy_is_measured_on_the_first_inputs_of_each_hop_class(wanted: int, each: list[int]):
+    batch = make_task("number").sample(22, seed=3)  # six of one and two hops, five of three and four
+    chosen = loop._equal_classes(batch, wanted, 4)
+    assert np.bincount(chosen.hops)[1:].tolist() == each
+    assert chosen.hops[:4].tolist() == [1, 2, 3, 4]
+    assert (chosen.tokens == batch.tokens[: len(chosen)]).all()
+
+
+def test_batches_follow_the_order_of_their_epoch_and_go_on_into_the_next(run: Run, config: TrainingConfig):
+    training = loop._Training(run, pytest.fail)
+    size = len(training.train_set)
+    orders = [np.random.default_rng([config.seed, epoch]).permutation(size) for epoch in (0, 1)]
+    every = np.concatenate(orders)
+    for index in (0, 1, size // 16, size // 16 + 1):
+        tokens, answers = training._batch(index)
+        rows = every[16 * index : 16 * index + 16]
+        assert (tokens.numpy() == training.train_set.tokens[rows]).all()
+        assert (answers.numpy() == training.train_set.answers[rows]).all()
+        assert tokens.dtype == answers.dtype == torch.int64
+
+
+@pytest.mark.slow
+def test_a_state_is_saved_after_half_a_minute_without_a_checkpoint(run: Run, monkeypatch: pytest.MonkeyPatch):
+    assert loop._SAVE_EVERY_SECONDS == 30
+    saved: list[int] = []
+    monkeypatch.setattr(Run, "save_state", lambda _, state: saved.append(state.step))
+    train(run)
+    assert saved == run.steps(), "the run is short: states are those of its checkpoints"
+    saved.clear()
+    monkeypatch.setattr(loop, "_SAVE_EVERY_SECONDS", -1.0)
+    again = Run(run.directory.parent / "again")
+    again.create(run.config)
+    train(again)
+    assert saved == list(range(25))
+
+
+@pytest.mark.slow
+def test_the_rows_of_the_metrics_are_what_they_are_called(run: Run):
+    told: list[Progress] = []
+    train(run, told.append)
+    rows, config = run.metrics(), run.config
+    assert [row["sequences"] for row in rows] == [16 * row["step"] for row in rows]
+    assert [row["lr"] for row in rows[1:]] == [config.schedule.rate(int(row["step"])) for row in rows[1:]]
+    assert rows[0]["lr"] == rows[0]["seconds"] == 0 and np.isnan(rows[0]["loss"])
+    means = np.reshape([one.loss for one in told], (-1, config.spacing)).mean(1)
+    assert [row["loss"] for row in rows[1:]] == pytest.approx(means, rel=1e-6)
+    by_step = {row["step"]: row for row in rows}
+    for one in told:
+        assert (one.steps, one.rate, one.phase) == (24, config.schedule.rate(one.step), config.schedule.phase(one.step))
+        if one.evaluated:
+            shares = [by_step[one.step][f"accuracy_hop{hop}"] for hop in range(1, 5)]
+            assert list(one.by_hop) == pytest.approx(shares)
+            assert by_step[one.step]["accuracy"] == pytest.approx(np.mean(shares))
+    seconds = [one.seconds for one in told]
+    assert seconds == sorted(seconds) and rows[-1]["seconds"] == pytest.approx(seconds[-1])
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_tells_its_own_speed_and_all_of_its_time(run: Run):
+    with pytest.raises(Interrupted, match="9"):
+        train(run, stop_at(8))
+    state, _ = run.latest_state()
+    assert state is not None
+    before = state.counters["seconds"]
+    told: list[Progress] = []
+    train(run, told.append)
+    assert [one.step for one in told] == list(range(10, 25))
+    for one in told:
+        sped = (one.step - 9) * run.config.batch / one.sequences_per_second
+        assert one.seconds >= before
+        assert sped == pytest.approx(one.seconds - before, rel=0.5, abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_run_that_has_ended_is_not_trained_again(run: Run):
+    first = train(run)
+    told: list[Progress] = []
+    assert same_weights(train(run, told.append), first)
+    assert told == [] and [row["step"] for row in run.metrics()] == run.steps()
+
+
+@pytest.mark.slow
+def test_a_stop_in_the_last_step_is_an_end(run: Run):
+    assert same_weights(train(run, stop_at(23)), run.load())
+
+
+def test_a_state_begins_without_time_or_losses():
+    assert vars(loop.Counters()) == {"seconds": 0, "loss_sum": 0, "loss_steps": 0}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_process_holds_the_run_while_it_trains(run: Run, monkeypatch: pytest.MonkeyPatch, first: bool):
+    asked: list[str] = []
+
+    class Idle:
+        def __init__(self, *_: object) -> None: ...
+
+        def run_steps(self, *_: object) -> str:
+            return "trained"
+
+    monkeypatch.setattr(Run, "held", lambda _, work: asked.append(work) or nullcontext())
+    monkeypatch.setattr(loop, "_Training", Idle)
+    with unchecked():
+        assert train(run, processes=SimpleNamespace(first=first)) == "trained"  # pyright: ignore
+    assert asked == ["train"] * first

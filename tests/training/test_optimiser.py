@@ -77,3 +77,33 @@ def test_the_rate_decay_and_clip_of_the_configuration_count(config: TrainingConf
     assert plain != decayed
     assert clipped < plain / 2
     assert faster == pytest.approx(2 * plain, rel=1e-3)
+
+
+def test_matrices_decay_and_vectors_do_not(config: TrainingConfig):
+    model = GPTJ(config.model)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    optimiser = Optimiser(model, replace(config, weight_decay=0.5))
+    optimiser.step([torch.zeros_like(parameter) for parameter in model.parameters()], rate=0.1)
+    for name, parameter in model.named_parameters():
+        expected = before[name] * (0.95 if parameter.ndim >= 2 else 1)
+        torch.testing.assert_close(parameter.detach(), expected)
+    assert {parameter.ndim for parameter in model.parameters()} == {1, 2}
+
+
+@pytest.mark.parametrize(("size", "clipped"), [(0.5, False), (4.0, True)])
+def test_a_gradient_is_shortened_to_the_largest_norm_and_never_lengthened(
+    config: TrainingConfig, size: float, clipped: bool
+):
+    model = GPTJ(config.model)
+    ones = sum(parameter.numel() for parameter in model.parameters()) ** 0.5
+    Optimiser(model, config).step(given := [torch.full_like(p, size / ones) for p in model.parameters()], rate=0.1)
+    expected = (1 if clipped else size) / ones
+    assert float(given[0].flatten()[0]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_optimiser_that_made_no_step_remembers_nothing(config: TrainingConfig):
+    optimiser = Optimiser(GPTJ(config.model), config)
+    assert optimiser.moments() == {}
+    for part in optimiser._optimisers:
+        assert {group["lr"] for group in part.param_groups} == {config.schedule.peak}
+        assert {group["betas"] for group in part.param_groups} == {config.betas}

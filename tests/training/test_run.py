@@ -14,6 +14,9 @@ from whatwhere.errors import WhatwhereError, WhatwhereWarning
 from whatwhere.machine.device import Precision
 from whatwhere.model.checkpoint import weights_of
 from whatwhere.model.gptj import GPTJ
+from whatwhere.model.kernel.build import kernels
+from whatwhere.store.documents import plain
+from whatwhere.store.manifest import fingerprint
 from whatwhere.store.tensors import save_tensors
 from whatwhere.tasks.batch import Batch
 from whatwhere.training import run as runs
@@ -21,7 +24,7 @@ from whatwhere.training.config import TrainingConfig
 from whatwhere.training.environment import environment
 from whatwhere.training.evaluate import measure_on_test_split
 from whatwhere.training.loop import train
-from whatwhere.training.run import Run
+from whatwhere.training.run import Run, State
 
 
 def test_a_configuration_comes_back_from_disk(run: Run, config: TrainingConfig):
@@ -241,3 +244,103 @@ def test_metrics_without_their_columns_or_with_impossible_shares_are_refused(
         return
     with pytest.raises(WhatwhereError, match=message):
         run.metrics()
+
+
+def test_a_hop_class_is_counted_from_one_and_all_or_none_may_be_right():
+    for accuracy in (0.0, 1.0):
+        assert runs.TestAccuracy(1, 1, accuracy, 1).accuracy == accuracy
+    with pytest.raises(WhatwhereError, match="expected an accuracy from 0 to 1"):
+        runs.TestAccuracy(1, 0, 0.5, 10)
+
+
+def test_files_that_are_no_checkpoints_have_no_step(run: Run):
+    folder = run.directory / "checkpoints"
+    folder.mkdir()
+    for name in ("step-00000012.safetensors", "step-00000004.safetensors", "step-x.safetensors", "other-3.safetensors",
+                 "step-00000008.partial"):  # fmt: skip
+        (folder / name).write_text("")
+    assert run.steps() == [4, 12]
+    assert run.checkpoint_path(12) == folder / "step-00000012.safetensors"
+
+
+def test_the_two_latest_states_are_kept_and_the_newest_whole_one_is_taken(run: Run):
+    for step in (4, 8, 12):
+        run.save_state(State(step, {"model.a": np.arange(2.0), "adam.a": np.zeros(1)}, {"seconds": float(step)}))
+    names = sorted(path.name for path in (run.directory / "resume").iterdir())
+    assert names == ["step-00000008.safetensors", "step-00000012.safetensors"]
+    state, problems = run.latest_state()
+    assert state is not None and (state.step, problems, state.counters) == (12, [], {"seconds": 12.0})
+    assert list(state.below("model.")) == ["a"] and state.below("model.")["a"].tolist() == [0, 1]
+    (run.directory / "resume" / names[1]).write_bytes(b"")
+    state, problems = run.latest_state()
+    assert state is not None and state.step == 8 and len(problems) == 1
+
+
+def test_a_run_is_not_begun_in_a_place_that_holds_a_link_or_a_folder(tmp_path: Path, config: TrainingConfig):
+    (tmp_path / "place" / "folder").mkdir(parents=True)
+    with pytest.raises(WhatwhereError, match="exists and is not empty"):
+        Run(tmp_path / "place").create(config)
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / ".notes").write_text("")
+    (tmp_path / "hidden" / "config.json.x.1.partial").write_text("")
+    run = Run(tmp_path / "hidden")
+    run.create(config)
+    assert run.exists and run.config == config
+
+
+def test_a_run_whose_creation_was_killed_is_begun_again(
+    tmp_path: Path, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch
+):
+    run = Run(tmp_path / "run")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("whatwhere.store.manifest.write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run.create(config)
+    assert run.manifest.path.is_file() and not run.exists
+    again = Run(tmp_path / "run")
+    again.create(config)
+    assert again.config == config
+
+
+def test_a_run_says_what_it_was_made_with_and_where_its_model_came_from(tmp_path: Path, config: TrainingConfig):
+    run = Run(tmp_path / "run")
+    run.create(config, {"origin": "elsewhere"})
+    about = run.about()
+    assert (about["origin"], about["training"]) == ("elsewhere", plain(config.to_dict()))
+    assert about["environment"]["kernels"] is (kernels().library is not None)
+    assert run.manifest.record.kind == "run" and run.manifest.record.settings == plain(config.decisive())
+    assert run.owner == fingerprint(config.to_dict())
+
+
+def test_a_run_that_does_not_fit_is_not_trained(run: Run, monkeypatch: pytest.MonkeyPatch):
+    asked = run.config.memory
+    monkeypatch.setattr("whatwhere.machine.memory.free_bytes", lambda: asked - 1)
+    with run.held("score"):
+        pass
+    with pytest.raises(WhatwhereError, match=r"training with .* would take about"), run.held("train"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_substitute_for_a_damaged_model_needs_no_gradient(run: Run):
+    train(run)
+    run.checkpoint_path(24).write_bytes(b"")
+    with pytest.warns(WhatwhereWarning):
+        model = run.load()
+    assert model.task == run.task
+    assert not any(parameter.requires_grad for parameter in model.parameters())
+    shutil.rmtree(run.directory / "resume")
+    for step in run.steps()[:-1]:
+        run.checkpoint_path(step).write_bytes(b"")
+    with pytest.raises(WhatwhereError, match="not a whole safetensors file"):
+        run.load()
+
+
+def test_metrics_with_a_broken_step_or_share_are_refused_and_an_undefined_one_is_not(run: Run):
+    columns = ("step", "sequences", "loss", "lr", "seconds", "accuracy")
+    whole: dict[str, float] = dict.fromkeys(columns, 0.0)
+    run.write_metrics([whole, whole | {"accuracy": float("nan"), "loss": float("nan")}])
+    assert len(run.metrics()) == 2
+    for wrong in ({"step": 0.5}, {"accuracy": -0.1}, {"accuracy": 1.1}):
+        run.write_metrics([whole, whole | wrong])
+        with pytest.raises(WhatwhereError, match="expected whole steps and accuracies from 0 to 1"):
+            run.metrics()

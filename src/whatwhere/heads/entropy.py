@@ -30,4 +30,4 @@ def min_max(series: Float[np.ndarray, "step *any"]) -> Float[np.ndarray, "step *
     low = np.fmin.reduce(series, 0, initial=np.inf)  # fmin and fmax leave NaN out
     high = np.fmax.reduce(series, 0, initial=-np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(high > low, (series - low) / (high - low), np.nan)
+        return (series - low) / (high - low)

@@ -43,7 +43,7 @@ class Estimate:
         if math.isnan(self.value):
             return f"undefined (n={self.n})"
         value, low, high = (
-            text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+            text.replace("0.", ".") if text.startswith(("0.", "-0.")) else text
             for text in (f"{x:.2f}" for x in (self.value, self.low, self.high))
         )
         return f"{value} ({low}-{high}, n={self.n})"

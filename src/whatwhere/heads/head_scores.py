@@ -28,7 +28,7 @@ _FAILURE = 1e-3
 """How often a sampled score may lie outside its bound."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class HeadScores:
     """Scores of some layers' heads on some inputs, with the settings that made them.
 

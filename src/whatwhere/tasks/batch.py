@@ -19,7 +19,7 @@ SHOWN = 5
 """Sequences that a notebook shows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Sequences with their answers, hop counts and paths. Positions count from 0; the query is the last token."""
 

@@ -54,11 +54,8 @@ class Dataset:
 
     def shared(self) -> int:
         """How many sequences of the test set occur in the training set as well; none of the paper's sizes do."""
-        train, test = (
-            np.ascontiguousarray(batch.tokens).view(np.dtype((np.void, batch.tokens[0].nbytes))).ravel()
-            for batch in (self.train, self.test)
-        )
-        return int(np.isin(test, train).sum())
+        train = {tokens.tobytes() for tokens in self.train.tokens}
+        return sum(tokens.tobytes() in train for tokens in self.test.tokens)
 
     def save(self, directory: Path) -> None:
         """Writes the splits, then the manifest: a directory with a manifest is a whole data set.
@@ -100,8 +97,7 @@ def make_split(task: Task, name: str, size: int, seed: int) -> Batch:
 
 def hop_counts(task: Task, batch: Batch) -> dict[str, int]:
     """Sequences of each hop class."""
-    counts = np.bincount(batch.hops, minlength=task.max_hops + 1)
-    return {str(hop): int(counts[hop]) for hop in range(1, task.max_hops + 1)}
+    return {str(hop): int((batch.hops == hop).sum()) for hop in range(1, task.max_hops + 1)}
 
 
 def _checksum(batch: Batch) -> str:

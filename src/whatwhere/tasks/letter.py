@@ -52,7 +52,7 @@ class LetterTask(Task):
             raise WhatwhereError(
                 f"expected at most {MOST_LETTERS:,} letters (of two characters), got {self.letters:,}."
             )
-        if self.parts > 1 and self.parts % 2:
+        if self.parts != 1 and self.parts % 2:
             raise WhatwhereError(
                 f"expected parts of 1 or an even number, as many for the left letter as for the right, "
                 f"got {self.parts}."

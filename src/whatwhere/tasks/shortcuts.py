@@ -114,7 +114,7 @@ def _count(values: Int[np.ndarray, "n some"], kinds: int) -> Int[np.ndarray, "n 
 
 def _least(view: View, allowed: Marks) -> Sequences:
     """Highest for the allowed token at which the fewest pre-target tokens point."""
-    return np.where(allowed, -view.pointers, -len(view.tokens[0]))
+    return np.where(allowed, -view.pointers, -view.tokens.shape[1])
 
 
 NOT_HOPPING: dict[str, Callable[[View], Scores]] = {

@@ -35,7 +35,7 @@ OUTPUTS = 150_000
 """Output logits per pass: 1.2 MB, which should fit in the cache."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Construction(Traceable):
     """The weights, named as in the paper; see :func:`index_head` and :func:`retrieval_head` for the two of Theorem 1.
 

@@ -63,18 +63,18 @@ def index_minimum_beta_on_task_inputs(theta: float, target: int = 8, context: in
     """
     n = target + context
     check_index_angle(theta, n)
-    gap = np.concatenate([[0.0], gaps(theta, n - 1)])  # by distance from the wanted key
-    cases = []  # (which keys compete)
+    gap = gaps(theta, n - 1)  # by distance from the wanted key, from 1
+    # Letter queries never decide: an integer that asks for the first token has all their rivals, and a lower threshold.
+    cases = []  # which keys compete
     for place in range(target + 1, n + 1):
         for i in range(1, place):
             keys = np.arange(1, place + 1)
             wanted = place - i
             rivals = keys[(keys != wanted) & ((keys <= target) | (wanted <= target))]
-            cases.append(gap[np.abs(rivals - wanted)])
+            cases.append(gap[np.abs(rivals - wanted) - 1])
 
     def excess(beta: float) -> float:
-        letter_query = np.exp(-beta * gap[1:target]).sum() - 3
-        return max(float(letter_query), *(float(np.exp(-beta * case).sum()) - 1 for case in cases))
+        return max(float(np.exp(-beta * case).sum()) - 1 for case in cases)
 
     return _root(excess, index_sufficient_beta(n, theta))
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from evidence_among import among
 
 from whatwhere.heads.estimate import Estimate
-from whatwhere.studies.cache.tables import ABLE, Policy
+from whatwhere.studies.cache.claims import CLAIMS
+from whatwhere.studies.cache.tables import ABLE, Comparison, Policy
 from whatwhere.studies.results import Results
 
 BETTER = {"random": -0.1, "far": -0.1, "induction": -0.1}
@@ -19,6 +21,7 @@ NAMES = {
     "induction": "cache-position-beats-induction",
 }
 KEYS = "cache-half-keeps-pass-keys"
+MEASURES = {claim.id: claim.measure for claim in CLAIMS}
 
 
 def verdicts(results: Results) -> dict[str, str]:
@@ -68,3 +71,27 @@ def test_only_half_of_the_heads_by_the_positional_score_is_asked_for_pass_keys(m
     results.write("policies", [row for row in rows if row not in asked])
     why = results.claims.set_index("id").loc[KEYS, "why"]
     assert why == "half of the KV heads by the positional score was not measured."
+
+
+@pytest.mark.parametrize(("other", "turned"), [("random", False), ("far", True)])
+def test_the_least_sure_share_decides_with_its_interval(made_up: Callable[..., Results], other: str, turned: bool):
+    results = made_up(BETTER)
+    pair, sign = ((other, "positional"), -1) if turned else (("positional", other), 1)
+    rows = [
+        Comparison(share, *pair, Estimate(sign * loss, sign * loss - 0.02, sign * loss + 0.01, 4))
+        for share, loss in ((0.25, -0.3), (0.5, -0.05), (0.75, -0.1))
+    ]
+    results.write("comparisons", rows)
+    found = MEASURES[NAMES[other]](among({"None": results}))
+    ends = (-0.06, -0.03) if turned else (-0.07, -0.04)
+    assert (found.value, found.interval, found.inputs) == (-0.05, pytest.approx(ends), 4)
+    assert found.why == (
+        "In nats per token, by share of streamed KV heads: 25 %: -0.300, 50 %: -0.050, 75 %: -0.100. "
+        "It is least sure at 50 %."
+    )
+
+
+def test_pass_keys_are_counted_against_those_of_the_full_cache(made_up: Callable[..., Results]):
+    found = MEASURES[KEYS](among({"None": made_up(BETTER, passkey=0.9, half=0.7)}))
+    assert (found.value, found.interval, found.inputs) == (pytest.approx(-0.2), pytest.approx((-0.2, -0.2)), 8)
+    assert found.why == "0.70 of 8 prompts, and 0.90 with the full cache."

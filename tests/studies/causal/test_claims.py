@@ -26,7 +26,7 @@ COSTS = {
 PROBES, ITEMS = ("text", "induction", "back", "name"), 6
 
 
-def judged(costs: dict[tuple[str, str, str], float], draws: tuple[float, ...] = (0.4, 0.6)) -> dict[str, str]:
+def measured(costs: dict[tuple[str, str, str], float], draws: tuple[float, ...] = (0.4, 0.6)) -> Results:
     runs = [Run(None, None, None, probe, item, 2.0 + item, 0.5) for probe in PROBES for item in range(ITEMS)]
     for (label, change, probe), cost in costs.items():
         for draw, rise in ((None, cost), *enumerate(draws)):
@@ -35,7 +35,12 @@ def judged(costs: dict[tuple[str, str, str], float], draws: tuple[float, ...] = 
     results = Results(CAUSAL, CausalSettings(text=("sha256:0",)), "made-up")
     results.write("runs", runs)
     results.write("effects", effects(runs, 0))
-    return {one.claim.id: one.verdict for one in judge([among({"None": results})], CLAIMS)}
+    return results
+
+
+def judged(costs: dict[tuple[str, str, str], float], draws: tuple[float, ...] = (0.4, 0.6)) -> dict[str, str]:
+    evidence = among({"None": measured(costs, draws)})
+    return {one.claim.id: one.verdict for one in judge([evidence], CLAIMS)}
 
 
 def test_every_reading_holds_where_labels_mean_what_they_say():
@@ -60,3 +65,41 @@ def test_what_the_model_cannot_do_is_not_tested():
     results.write("runs", [])
     verdicts = {one.verdict for one in judge([among({"None": results})], CLAIMS)}
     assert verdicts == {"not tested"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "why"),
+    [
+        (
+            "causal-positional-back", 1.5,
+            "The loss rises by 2.010 nats, and by 0.510 with other heads; 2 of 2 random draws cost less.",
+        ),
+        (
+            "causal-positional-near", -0.5,
+            "The loss rises by 0.010 nats, and by 0.510 with other heads; 0 of 2 random draws cost less.",
+        ),
+        (
+            "causal-positional-fast", 0.7,
+            "The loss rises by 1.210 nats without fast planes, by 0.510 without slow ones.",
+        ),
+        (
+            "causal-symbolic-slow", -0.8,
+            "The loss rises by 0.510 nats without fast planes, by 1.310 without slow ones.",
+        ),
+    ],
+)  # fmt: skip
+def test_each_reading_is_told_with_its_costs(claim: str, value: float, why: str):
+    (measure,) = (one.measure for one in CLAIMS if one.id == claim)
+    found = measure(among({"None": measured(COSTS)}))
+    assert (found.value, found.interval, found.inputs) == (pytest.approx(value), pytest.approx((value, value)), 6)
+    assert (found.why, found.rest_holds) == (why, True)
+
+
+@pytest.mark.parametrize(("draws", "sure"), [((0.4, 0.6), True), ((-0.5, 0.6), False), ((0.4, 2.1), False)])
+def test_a_cost_exceeds_every_draw_and_a_saving_stays_below_every_one(draws: tuple[float, ...], sure: bool):
+    """The positional heads cost 2 nats where they are asked for and none where they are not."""
+    results = measured(COSTS, draws)
+    by = {one.id: one.measure(among({"None": results})).rest_holds for one in CLAIMS}
+    assert by["causal-positional-back"] is (max(draws) < 2)
+    assert by["causal-positional-near"] is (min(draws) > 0)
+    assert (by["causal-positional-back"] and by["causal-positional-near"]) is sure

@@ -81,3 +81,14 @@ def test_one_task_or_other_sizes_are_not_judged() -> None:
 
 def test_as_good_on_both_tasks_is_not_above() -> None:
     assert ABOVE.measure(evidence(letter=(0.9, 0.9, 0.9), number=(0.9, 0.8, 0.7))).value == pytest.approx(2 / 3)
+
+
+def test_limits_are_told_by_model_and_judged_by_the_worst_and_the_fewest_replies() -> None:
+    found = FALLS.measure(evidence())
+    assert (found.value, found.interval, found.inputs) == (pytest.approx(0.02), None, 1000)
+    assert found.why == "number at size 32: openai/x 0.45; number at size 100: openai/x 0.08."
+    found = STAYS.measure(evidence())
+    assert found.why == "letter at size 32: openai/x 0.99; letter at size 100: openai/x 0.85."
+    assert found.value == pytest.approx(min(0.99 - 0.88, 0.85 - 0.65))
+    found = ABOVE.measure(evidence(number=(0.9, 0.4, 0.0)))
+    assert found.why == "Letter above number in 3 of 3 models and sizes."

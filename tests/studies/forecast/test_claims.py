@@ -108,3 +108,29 @@ def test_variants_that_break_at_the_same_length_have_no_order(judged) -> None:
 def test_without_results_the_first_that_is_missing_is_named() -> None:
     for one in judge([among({})], CLAIMS):
         assert (one.missing, one.why) == (True, "forecast of number is not there.")
+
+
+def test_each_finding_is_told_with_its_error_and_interval(made_up) -> None:
+    said = {"a": 50.0, "b": 40.0, "c": 100.0}, {"a": 100.0, "b": 350.0, "c": 400.0, "d": 900.0}
+    evidence = among({"number": made_up("number", NUMBER, said[0]), "letter": made_up("letter", LETTER, said[1])})
+    found = {one.id: one.measure(evidence) for one in CLAIMS}
+    off = [abs(math.log2(said[0][name] / at)) for name, at in NUMBER.items()]
+    off += [abs(math.log2(said[1][name] / at)) for name, at in LETTER.items() if name != "d"]
+    error = sum(off) / 6
+    assert found["forecast-within-a-quarter"].value == pytest.approx(error)
+    assert found["forecast-within-a-quarter"].why == (
+        "6 variants of 2 trainings break, 1 do not; on average log2 is off by -0.077."
+    )
+    constant = sum(abs(math.log2(900 / at)) for at in [*NUMBER.values(), *LETTER.values()] if at < math.inf) / 6
+    beats = found["forecast-beats-dispersion"]
+    assert beats.value == pytest.approx(constant - error)
+    one = "0.309 (0.230 to 0.387) against 2.845 (1.795 to 3.784), 6 variants of 2 trainings."
+    assert beats.why == f"Below 0.5: {one} Below 0.9: {one}"
+    assert beats.interval == pytest.approx((1.795 - 0.387, 3.784 - 0.230), abs=2e-3)
+    assert found["forecast-beats-median"].value == pytest.approx(0.8630894486553882)
+    assert found["forecast-beats-task-median"].value == pytest.approx(1.3329224098495085)
+    order = found["forecast-orders-models"]
+    assert (order.value, order.why) == (pytest.approx(19.5 / 21), "21 pairs of which one surely breaks first.")
+    for each in found.values():
+        assert each.elsewhere == {"threshold": {"0.9": pytest.approx(each.value)}}
+        assert each.interval is not None and each.interval[0] < each.value < each.interval[1] + 1e-12

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from whatwhere.heads.purity import KINDS
@@ -112,3 +113,37 @@ def test_a_model_that_has_hardly_learned_tests_nothing() -> None:
 
 def test_one_nat_from_the_first_to_the_last_loss_is_enough() -> None:
     assert value("growth-both-kinds", made(GROWN, [0, 0, 0.4, 2.0], (5.0, 4.5, 4.5, 4.0))) == 2
+
+
+def test_each_finding_is_told_with_its_events_and_masses() -> None:
+    evidence = Evidence.of(made(GROWN, [0, 0, 0.4, 2.0]))
+    found = {one.id.removeprefix("growth-"): one.measure(evidence) for one in CLAIMS}
+    assert {name: one.why for name, one in found.items()} == {
+        "both-kinds": "At the end 1 heads are positional and 1 heads are symbolic.",
+        "positional-first": "The first positional head comes at 1,000 tokens, the first symbolic one at 2,000.",
+        "copying-with-symbolic": "The model copies from 3,000 tokens on; its first symbolic head comes at 2,000.",
+        "induction-heads-symbolic": (
+            "Over 3 heads. The largest induction mass is 0.60, of head 1.0 (positional 0.01, symbolic 0.98)."
+        ),
+        "previous-heads-positional": (
+            "Over 3 heads. The largest previous mass is 0.80, of head 0.0 (positional 0.99, symbolic 0.02)."
+        ),
+    }
+
+
+def spearman(one: np.ndarray, other: np.ndarray) -> float:
+    return pd.Series(one).corr(pd.Series(other), method="spearman")
+
+
+def test_the_interval_of_a_correlation_draws_heads_a_thousand_times() -> None:
+    heads = {
+        (0, at): [(p, 1 - p, m, m) for _ in STEPS] for at, (p, m) in enumerate(zip(np.linspace(0, 1, 8), (
+            0.6, 0.8, 0.5, 0.7, 0.2, 0.4, 0.3, 0.1), strict=True))
+    }  # fmt: skip
+    results = made(heads, [0, 0, 0.4, 2.0])
+    found = claim("growth-induction-heads-symbolic").measure(Evidence.of(results))
+    mass, leans = np.array([0.6, 0.8, 0.5, 0.7, 0.2, 0.4, 0.3, 0.1]), np.linspace(1, -1, 8)
+    assert found.value == pytest.approx(spearman(mass, leans))
+    draws = np.random.default_rng(0).integers(0, 8, (1000, 8))
+    drawn = [spearman(mass[draw], leans[draw]) for draw in draws]
+    assert found.interval == pytest.approx(np.nanquantile(drawn, [0.025, 0.975]), abs=1e-6)

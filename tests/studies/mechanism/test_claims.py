@@ -369,3 +369,12 @@ def test_missing_results_are_named(world: World) -> None:
     del world.results["mechanism", "letter"]
     one = world.judged()["letter-heads-retrieval"]
     assert (one.verdict, one.missing) == ("not tested", True)
+
+
+def test_nothing_is_said_of_what_a_model_does_that_has_not_learned(world: World) -> None:
+    for model in ROLE:
+        world.put(model, "ablation", ablation({0}, before=300))
+    judged = world.judged()
+    for name in judged:
+        if not name.endswith("decomposition"):
+            assert "has not learned its task" in judged[name].why, name

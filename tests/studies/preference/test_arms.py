@@ -18,6 +18,7 @@ from whatwhere.studies.judging import judge
 from whatwhere.studies.preference.arms import arm_of, compare, evidence_of_arms, grouped, read_arms
 from whatwhere.studies.preference.claims import CLAIMS
 from whatwhere.studies.preference.figures import draw_arms
+from whatwhere.studies.preference.tables import Accuracy
 from whatwhere.studies.results import Results
 from whatwhere.tasks import make_task
 from whatwhere.training.presets import smoke
@@ -164,3 +165,24 @@ def test_the_figure_of_one_model_is_drawn(made_up: Results) -> None:
     assert titles == ["answers where the cues disagree", "longer inputs (95 %)", "scores of the heads"]
     widths = [bar.get_width() for bar in figure.axes[0].patches if isinstance(bar, Rectangle)]
     assert sum(widths) == pytest.approx(4)  # four bars: two hop classes, two kinds of conflict
+
+
+def test_each_finding_is_the_difference_of_two_arms_with_both_ends(sweep) -> None:
+    evidence = evidence_of_arms(sweep(symbolic=0.9, at_850=0.7, trained=0.97))[0]
+    found = [(one.value, one.interval, one.inputs, one.why) for one in (claim.measure(evidence) for claim in CLAIMS)]
+    near = pytest.approx
+    assert found == [
+        (near(0.9), near((0.896, 0.904)), 100, "Cues disagree on every hop; mean over hop classes."),
+        (near(0.3), near((0.292, 0.308)), 100, "Penalised 0.90, plain 0.60 of symbolic answers."),
+        (near(0.5), near((0.492, 0.508)), 100, "Penalised 0.70, plain 0.20 right at 850 tokens."),
+        (near(-0.03), near((-0.034, -0.022)), 100, "Penalised 0.97, plain 1.00 right at 17 tokens."),
+    ]
+
+
+def test_an_arm_that_was_not_measured_at_850_tokens_is_named(sweep) -> None:
+    directory = sweep()
+    for seed in (3, 4):
+        results = read_arms(directory)[f"plain, seed {seed}"]
+        results.write("accuracy", [row for row in results.rows("accuracy", Accuracy) if row.length != 850])
+    (one,) = (one for one in judge(evidence_of_arms(directory), CLAIMS) if one.claim.id == "penalised-carries-further")
+    assert (one.verdict, one.why) == ("not tested", "the plain model was not measured at 850 tokens.")

@@ -88,3 +88,19 @@ def test_the_figure_shows_both_forecasts(made_up: Callable[..., Results]):
     assert [line.get_label() for line in left.lines].count("predicted by margin") == 1
     assert right.get_legend() is not None and len(left.get_xticks()) == 3
     pyplot.close("all")
+
+
+def test_each_finding_is_told_with_its_numbers(made_up: Callable[..., Results]):
+    evidence = among({"None": made_up()})
+    assert {name: claim.measure(evidence).why for name, claim in CLAIMS.items()} == {
+        FORECASTS[0]: "The forecast is failure at 900 tokens; the model fails at 1,000.",
+        FORECASTS[1]: "The forecast is failure at 900 tokens; the model fails at 1,000.",
+        "prompt-key-heads-symbolic": "2 of 3 heads are purely symbolic, 0 purely positional.",
+        "prompt-key-heads-needed": (
+            "The mean margin is 4.0; without these heads -2.0, without as many others in the same layers 3.5."
+        ),
+    }
+    assert [claim.measure(evidence).inputs for claim in CLAIMS.values()] == [8, 8, None, 8]
+    refuted = CLAIMS[FORECASTS[0]].measure(among({"None": made_up(predicted=300.0, measured=nan, off=2.8)}))
+    assert (refuted.value, refuted.interval, refuted.inputs) == (2.8, None, 8)
+    assert refuted.why == "The forecast is failure at 300 tokens; none was seen up to 2,048."
