@@ -142,7 +142,7 @@ def test_a_specification_that_is_not_there_is_refused(tmp_path: Path):
 def test_the_conditions_of_the_atlas_ship_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     made = read_sweep(Path("atlas"))
-    assert len(made) == len({item.name for item in made}) == 84
+    assert len(made) == len({item.name for item in made}) == 99
     assert made[0].name == "letter-seed20-generatorpaper"
     assert {training(item).seed for item in made} == {20, 21, 22}
     assert list(made[0].measures) == ["dynamics", "mechanism", "geometry", "length"]
