@@ -111,7 +111,6 @@ class Block(nn.Module):
             if edit is None and multiplies(self, x):
                 return through([self], x, [(query_turn, key_turn)], dropout, kept)
             return alone(self, x, (query_turn, key_turn), dropout, kept, edit)
-
         attention_mask = dropout.mask(self.attention_rate, (batch, self.heads, kept, seq)) if dropout else None
         output_mask = dropout.mask(self.output_rate, (batch, kept, d)) if dropout else None
         w_query, w_key_value, _ = self.w_in.split((d, 2 * d, self.sizes[-1]))
