@@ -27,9 +27,9 @@ def judged() -> Iterator[list[str]]:
         for one in judge(evidence, study_named(name).all_claims()):
             if not one.missing:
                 numbers = [f"{number:.8g}" for number in (one.value, *(one.interval or ()))]
-                said = re.findall(r"-?\d[\d,.]*\d|\d", one.why)
+                told = re.findall(r"-?\d[\d,.]*\d|\d", one.why)
                 depends = " ".join(one.depends_on)
-                yield [one.claim.id, one.verdict, depends, " ".join(numbers), str(one.inputs), " ".join(said)]
+                yield [one.claim.id, one.verdict, depends, " ".join(numbers), str(one.inputs), " ".join(told)]
 
 
 @pytest.mark.slow
